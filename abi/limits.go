@@ -1,0 +1,25 @@
+package abi
+
+// Limits of version 1. They are part of the contract: a guest that exceeds one gets the same answer
+// on every host and in every replay, so they are constants and not configuration.
+const (
+	// MaxPayload bounds one payload in bytes: an input, a request, an outcome, an output.
+	// 2 MiB, as in the systems that users come from.
+	MaxPayload = 2 << 20
+	// MaxName bounds a name in bytes: effect, activity, signal, workflow, publish key, asset.
+	MaxName = 255
+	// MaxOptions bounds the options of one request in bytes.
+	MaxOptions = 16 << 10
+	// MaxPending bounds the handles that are pending at once in a run.
+	MaxPending = 2000
+	// MaxLogLine bounds one log line in bytes; what is longer is cut and marked.
+	MaxLogLine = 16 << 10
+	// MaxRandom bounds one call of random in bytes.
+	MaxRandom = 64 << 10
+	// MaxPublished bounds the distinct keys that one run may publish.
+	MaxPublished = 1000
+)
+
+// MaxDuration bounds timer and wait durations in nanoseconds: 100 years. A longer one is clamped, so
+// that due times stay inside what both stores can hold.
+const MaxDuration = int64(100*365*24*3600) * 1_000_000_000

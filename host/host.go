@@ -1,0 +1,2 @@
+// Package host runs durable workflows: it is the embedding API.
+package host

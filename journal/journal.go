@@ -1,0 +1,221 @@
+// Package journal owns what happened: runs, their entries, who may write them, and the contract of a
+// store. It decides nothing about execution and knows no database; journal/sqlite and
+// journal/postgres implement Store, journal/journaltest holds the suite that both pass. The host
+// calls it.
+//
+// Three laws hold for every store. A write names its right to write: what changes a run that someone
+// may own takes a Lease, and the check is in the same transaction as the write. Only the database's
+// clock decides expiry. A commit whose answer was lost may be sent again unchanged.
+package journal
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"reprise/abi"
+	"reprise/modules"
+	"reprise/tenant"
+)
+
+// RunID is a UUIDv7, printed as run_ and 32 hex digits.
+type RunID uuid.UUID
+
+const runPrefix = "run_"
+
+// NewRunID makes an id that sorts by time of creation.
+func NewRunID() RunID { return RunID(uuid.Must(uuid.NewV7())) }
+
+// String is the printed form.
+func (id RunID) String() string { return runPrefix + hex.EncodeToString(id[:]) }
+
+// ParseRunID reads the printed form.
+func ParseRunID(s string) (RunID, error) {
+	var id RunID
+	h, ok := strings.CutPrefix(s, runPrefix)
+	if !ok || len(h) != 32 || strings.ToLower(h) != h {
+		return id, fmt.Errorf("%.60q is not a run id of the form run_<32 hex digits>", s)
+	}
+	if _, err := hex.Decode(id[:], []byte(h)); err != nil {
+		return id, fmt.Errorf("%.60q is not a run id: %w", s, err)
+	}
+	return id, nil
+}
+
+// Run is the row of one execution.
+type Run struct {
+	Tenant         tenant.ID
+	ID             RunID
+	Key            string // the user's name for it, unique among a tenant's open runs; may be empty
+	IdempotencyKey string // of the request that started it; may be empty
+	Workflow       string // the workflow name or digest that the starter asked for
+	Digest         modules.Digest
+	Entry          string // workflow inside the module, "" for the only one
+	Input          []byte
+
+	State    State
+	Reason   string // why blocked or failed, one line: "code: text"
+	Waiting  string // what a waiting run waits for, for people
+	Output   []byte // of a completed run
+	Failure  []byte // of a failed or cancelled run: an abi.Failure
+	Attempts int    // claims since the last suspension; committed before each execution
+
+	Owner    string // node that runs it, "" when nobody
+	Token    int64  // fencing token; grows at each claim
+	NextSeq  int64  // seq of the next entry
+	InboxPos int64  // position of the newest arrival, 0 when there was none
+
+	CancelRequested bool
+	WakeAt          time.Time // when a waiting run is due; zero: only an arrival wakes it
+	CreatedAt       time.Time
+	UpdatedAt       time.Time
+	FinishedAt      time.Time // zero while the run is open
+}
+
+// Kind says what an entry records.
+type Kind string
+
+// The kinds of entry.
+const (
+	KindStarted   Kind = "started"   // seq 0: the first turn began; Name is the entry, Request the input's SHA-256
+	KindEffect    Kind = "effect"    // an effect's outcome became visible
+	KindActivity  Kind = "activity"  // an activity's outcome became visible
+	KindTimer     Kind = "timer"     // a timer handle fired; Request is its due time
+	KindSignal    Kind = "signal"    // a signal was delivered; Name is the signal's name
+	KindCancel    Kind = "cancel"    // the run's cancellation became visible
+	KindSleep     Kind = "sleep"     // the timeout of a wait or poll passed; Request is its due time
+	KindLook      Kind = "look"      // a look found nothing
+	KindCompleted Kind = "completed" // terminal; Payload is the output
+	KindFailed    Kind = "failed"    // terminal; Payload is the failure
+	KindCancelled Kind = "cancelled" // terminal; Payload is the failure
+)
+
+// Terminal says whether an entry of this kind is a run's last.
+func (k Kind) Terminal() bool {
+	return k == KindCompleted || k == KindFailed || k == KindCancelled
+}
+
+// NoOp is the Op of an entry that belongs to no handle.
+const NoOp int32 = -1
+
+// Entry is one row of a run's journal: the result of one host call, at the position where the guest
+// saw it.
+type Entry struct {
+	Seq     int64
+	Kind    Kind
+	Op      int32 // the handle that completed, abi.CancelHandle for cancel, NoOp otherwise
+	Name    string
+	Request []byte // what the guest asked, byte for byte
+	Options []byte // the options of the request, byte for byte
+	Status  abi.Status
+	Payload []byte // the outcome, byte for byte
+	// Issued and Trail sum up the requests that the guest had made up to here: their number and a
+	// running hash. Replay compares both, so that a request that has not completed is checked too.
+	Issued int32
+	Trail  uint64
+	Token  int64     // the lease that wrote it; set by the store
+	At     time.Time // the guest's time from here on; never before the entry's predecessor
+}
+
+// Same says whether two entries record the same thing; Token is not compared.
+func (e Entry) Same(o Entry) bool {
+	return e.Seq == o.Seq && e.Kind == o.Kind && e.Op == o.Op && e.Name == o.Name &&
+		string(e.Request) == string(o.Request) && string(e.Options) == string(o.Options) &&
+		e.Status == o.Status && string(e.Payload) == string(o.Payload) &&
+		e.Issued == o.Issued && e.Trail == o.Trail && e.At.Equal(o.At)
+}
+
+// ArrivalKind says what waits in a run's inbox.
+type ArrivalKind string
+
+// The kinds of arrival.
+const (
+	ArrivalSignal ArrivalKind = "signal" // from outside; needs no lease
+	ArrivalCancel ArrivalKind = "cancel" // from outside; at most one a run
+	ArrivalDone   ArrivalKind = "done"   // an outcome that the guest has not looked at; from the owner
+	ArrivalRetry  ArrivalKind = "retry"  // an attempt failed and the next is due at RetryAt; from the owner
+)
+
+// Arrival is one row of a run's inbox. The guest sees it only when it has become an entry.
+type Arrival struct {
+	ID      string // unique in the run: "signal:<sender's id>", "cancel", or "op:<handle>"
+	Pos     int64  // position in the run's inbox, from 1, in order of arrival; set by the store
+	Kind    ArrivalKind
+	Op      int32  // of done and retry; NoOp otherwise
+	Name    string // the signal's name
+	Status  abi.Status
+	Payload []byte    // the signal's payload, the outcome, or the last failure of a retry
+	Attempt int       // attempts made, of retry
+	RetryAt time.Time // when the next attempt is due, of retry
+	At      time.Time // when it arrived, by the database's clock; set by the store
+}
+
+// Published is one value that a run shows to readers.
+type Published struct {
+	Key   string
+	Value []byte
+	At    time.Time // set by the store
+}
+
+// Lease is the right to write one run: the claim of a node, under a token that no later claim shares.
+type Lease struct {
+	Tenant tenant.ID
+	Run    RunID
+	Node   string // id of the node's registration
+	Token  int64
+}
+
+// Batch is what one commit writes, all or nothing.
+type Batch struct {
+	// Entries follow the run's last entry without a gap.
+	Entries []Entry
+	// Stash are arrivals of kind done and retry, written or replaced by id.
+	Stash []Arrival
+	// Observed are ids of arrivals that Entries made visible; they leave the inbox's open part but
+	// their ids stay known, so that a signal sent twice is not delivered twice.
+	Observed []string
+	// Published are values for readers.
+	Published []Published
+	// Next moves the run to another state and gives up the lease; nil keeps both.
+	Next *Transition
+}
+
+// Transition is the end of a turn.
+type Transition struct {
+	State State
+	// SeenPos is the newest inbox position that the turn has read. When State is Waiting and something
+	// newer is there, the store makes the run ready instead, so that no arrival is slept through.
+	SeenPos int64
+	WakeAt  time.Time // of Waiting; zero for no timer
+	Waiting string    // of Waiting, for people
+	Reason  string    // of Blocked and Failed
+	Output  []byte    // of Completed
+	Failure []byte    // of Failed and Cancelled
+	// KeepAttempts leaves Run.Attempts as it is, instead of setting it to 0.
+	KeepAttempts bool
+}
+
+// Errors of a store. A caller decides by errors.Is.
+var (
+	ErrNotFound = errors.New("run not found")
+	// ErrFenced says that the lease is not valid: taken over, given up, or its node's lease has lapsed.
+	// Nothing was written. The holder must stop the run's guest without further effects.
+	ErrFenced = errors.New("lease is no longer valid")
+	// ErrConflict says that the same id, key or seq is there with other content. Nothing was written.
+	ErrConflict = errors.New("conflict")
+	// ErrState says that the run's state does not allow the operation. Nothing was written.
+	ErrState = errors.New("wrong state")
+	// ErrQuota says that a limit of the tenant or run is reached. Nothing was written.
+	ErrQuota = errors.New("limit reached")
+	// ErrNodeLapsed says that the node's registration has expired or been replaced.
+	ErrNodeLapsed = errors.New("node lease lapsed")
+	// ErrSchema says that the database's schema is newer than this program.
+	ErrSchema = errors.New("schema is newer than this program")
+)
+
+// MaxQueued bounds the signals that wait in one run's inbox.
+const MaxQueued = 10_000
