@@ -1,0 +1,5 @@
+;; A WASI command that ends with status 3.
+(module
+  (import "wasi_snapshot_preview1" "proc_exit" (func $proc_exit (param i32)))
+  (memory (export "memory") 3)
+  (func (export "_start") (call $proc_exit (i32.const 3))))

@@ -1,0 +1,25 @@
+;; The effect "test.step" with input "1", a look that does not wait, then a wait. The output is what the
+;; look counted, "0" or "1", and the result.
+(module
+  (import "reprise_v1" "output" (func $output (param i32 i32)))
+  (import "reprise_v1" "effect" (func $effect (param i32 i32 i32 i32 i32 i32) (result i32)))
+  (import "reprise_v1" "wait" (func $wait (param i32 i32 i64 i32 i32) (result i32)))
+  (import "reprise_v1" "status" (func $status (param i32) (result i32)))
+  (import "reprise_v1" "result" (func $result (param i32 i32 i32) (result i32)))
+  (memory (export "memory") 3)
+  (data (i32.const 0) "test.step1")
+  ;; Waits for one handle and returns its status.
+  (func $await (param $h i32) (result i32)
+    (i32.store (i32.const 0x1000) (local.get $h))
+    (drop (call $wait (i32.const 0x1000) (i32.const 1) (i64.const -1) (i32.const 0x1800) (i32.const 1)))
+    (call $status (local.get $h)))
+  (func (export "reprise_run") (result i32)
+    (local $h i32)
+    (local.set $h (call $effect (i32.const 0) (i32.const 9) (i32.const 9) (i32.const 1) (i32.const 0) (i32.const 0)))
+    (i32.store (i32.const 0x1000) (local.get $h))
+    (i32.store8 (i32.const 0x20000) (i32.add (i32.const 48)
+      (call $wait (i32.const 0x1000) (i32.const 1) (i64.const 0) (i32.const 0x1800) (i32.const 1))))
+    (drop (call $await (local.get $h)))
+    (call $output (i32.const 0x20000)
+      (i32.add (i32.const 1) (call $result (local.get $h) (i32.const 0x20001) (i32.const 0xfff0))))
+    (i32.const 0)))

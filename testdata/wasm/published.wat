@@ -1,0 +1,27 @@
+;; Publishes "progress" = "half", logs "halfway", carries out the effect "test.step" with input "1",
+;; publishes "progress" = "full". The output is "done".
+(module
+  (import "reprise_v1" "output" (func $output (param i32 i32)))
+  (import "reprise_v1" "effect" (func $effect (param i32 i32 i32 i32 i32 i32) (result i32)))
+  (import "reprise_v1" "wait" (func $wait (param i32 i32 i64 i32 i32) (result i32)))
+  (import "reprise_v1" "status" (func $status (param i32) (result i32)))
+  (import "reprise_v1" "log" (func $log (param i32 i32 i32)))
+  (import "reprise_v1" "publish" (func $publish (param i32 i32 i32 i32)))
+  (memory (export "memory") 3)
+  (data (i32.const 0) "test.step1")
+  (data (i32.const 16) "progress")
+  (data (i32.const 32) "halfway")
+  (data (i32.const 48) "full")
+  (data (i32.const 64) "done")
+  ;; Waits for one handle and returns its status.
+  (func $await (param $h i32) (result i32)
+    (i32.store (i32.const 0x1000) (local.get $h))
+    (drop (call $wait (i32.const 0x1000) (i32.const 1) (i64.const -1) (i32.const 0x1800) (i32.const 1)))
+    (call $status (local.get $h)))
+  (func (export "reprise_run") (result i32)
+    (call $publish (i32.const 16) (i32.const 8) (i32.const 32) (i32.const 4))
+    (call $log (i32.const 1) (i32.const 32) (i32.const 7))
+    (drop (call $await (call $effect (i32.const 0) (i32.const 9) (i32.const 9) (i32.const 1) (i32.const 0) (i32.const 0))))
+    (call $publish (i32.const 16) (i32.const 8) (i32.const 48) (i32.const 4))
+    (call $output (i32.const 64) (i32.const 4))
+    (i32.const 0)))

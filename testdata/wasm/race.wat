@@ -1,0 +1,42 @@
+;; The effect "test.step" with input "1" (handle 1) against a timer of the input's nanoseconds (handle
+;; 2). The loser is cancelled. The output is "effect " and its result, or "timer".
+(module
+  (import "reprise_v1" "input" (func $input (param i32 i32) (result i32)))
+  (import "reprise_v1" "output" (func $output (param i32 i32)))
+  (import "reprise_v1" "effect" (func $effect (param i32 i32 i32 i32 i32 i32) (result i32)))
+  (import "reprise_v1" "timer" (func $timer (param i64) (result i32)))
+  (import "reprise_v1" "wait" (func $wait (param i32 i32 i64 i32 i32) (result i32)))
+  (import "reprise_v1" "result" (func $result (param i32 i32 i32) (result i32)))
+  (import "reprise_v1" "cancel" (func $cancel (param i32)))
+  (memory (export "memory") 3)
+  (data (i32.const 0) "test.step1")
+  (data (i32.const 16) "timer")
+  (data (i32.const 0x20000) "effect ")
+  ;; Reads the input as a decimal number.
+  (func $decimal (result i64)
+    (local $p i32) (local $end i32) (local $n i64)
+    (local.set $p (i32.const 0x10000))
+    (local.set $end (i32.add (local.get $p) (call $input (i32.const 0x10000) (i32.const 0x10000))))
+    (block $done (loop $next
+      (br_if $done (i32.ge_u (local.get $p) (local.get $end)))
+      (local.set $n (i64.add (i64.mul (local.get $n) (i64.const 10))
+        (i64.sub (i64.load8_u (local.get $p)) (i64.const 48))))
+      (local.set $p (i32.add (local.get $p) (i32.const 1)))
+      (br $next)))
+    (local.get $n))
+  (func (export "reprise_run") (result i32)
+    (local $effect i32) (local $timer i32)
+    (local.set $effect (call $effect (i32.const 0) (i32.const 9) (i32.const 9) (i32.const 1) (i32.const 0) (i32.const 0)))
+    (local.set $timer (call $timer (call $decimal)))
+    (i32.store (i32.const 0x1000) (local.get $effect))
+    (i32.store (i32.const 0x1004) (local.get $timer))
+    (drop (call $wait (i32.const 0x1000) (i32.const 2) (i64.const -1) (i32.const 0x1800) (i32.const 1)))
+    (if (i32.eq (i32.load (i32.const 0x1800)) (local.get $timer))
+      (then
+        (call $cancel (local.get $effect))
+        (call $output (i32.const 16) (i32.const 5)))
+      (else
+        (call $cancel (local.get $timer))
+        (call $output (i32.const 0x20000)
+          (i32.add (i32.const 7) (call $result (local.get $effect) (i32.const 0x20007) (i32.const 0xfff0))))))
+    (i32.const 0)))

@@ -1,0 +1,28 @@
+;; Waits for the signal "go"; the output is its payload.
+(module
+  (import "reprise_v1" "output" (func $output (param i32 i32)))
+  (import "reprise_v1" "fail" (func $fail (param i32 i32)))
+  (import "reprise_v1" "signal" (func $signal (param i32 i32) (result i32)))
+  (import "reprise_v1" "wait" (func $wait (param i32 i32 i64 i32 i32) (result i32)))
+  (import "reprise_v1" "status" (func $status (param i32) (result i32)))
+  (import "reprise_v1" "result" (func $result (param i32 i32 i32) (result i32)))
+  (memory (export "memory") 3)
+  (data (i32.const 0) "go")
+  ;; Waits for one handle and returns its status.
+  (func $await (param $h i32) (result i32)
+    (i32.store (i32.const 0x1000) (local.get $h))
+    (drop (call $wait (i32.const 0x1000) (i32.const 1) (i64.const -1) (i32.const 0x1800) (i32.const 1)))
+    (call $status (local.get $h)))
+  ;; Ends the run with what the handle came to: its result, or its failure.
+  (func $finish (param $h i32) (result i32)
+    (local $len i32)
+    (local.set $len (call $result (local.get $h) (i32.const 0x20000) (i32.const 0x10000)))
+    (if (i32.eq (call $status (local.get $h)) (i32.const 1))
+      (then (call $output (i32.const 0x20000) (local.get $len)) (return (i32.const 0))))
+    (call $fail (i32.const 0x20000) (local.get $len))
+    (i32.const 1))
+  (func (export "reprise_run") (result i32)
+    (local $h i32)
+    (local.set $h (call $signal (i32.const 0) (i32.const 2)))
+    (drop (call $await (local.get $h)))
+    (call $finish (local.get $h))))

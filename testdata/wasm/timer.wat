@@ -1,0 +1,30 @@
+;; A timer of as many nanoseconds as the input says in decimal, then the output "done".
+(module
+  (import "reprise_v1" "input" (func $input (param i32 i32) (result i32)))
+  (import "reprise_v1" "output" (func $output (param i32 i32)))
+  (import "reprise_v1" "timer" (func $timer (param i64) (result i32)))
+  (import "reprise_v1" "wait" (func $wait (param i32 i32 i64 i32 i32) (result i32)))
+  (import "reprise_v1" "status" (func $status (param i32) (result i32)))
+  (memory (export "memory") 3)
+  (data (i32.const 0) "done")
+  ;; Reads the input as a decimal number.
+  (func $decimal (result i64)
+    (local $p i32) (local $end i32) (local $n i64)
+    (local.set $p (i32.const 0x10000))
+    (local.set $end (i32.add (local.get $p) (call $input (i32.const 0x10000) (i32.const 0x10000))))
+    (block $done (loop $next
+      (br_if $done (i32.ge_u (local.get $p) (local.get $end)))
+      (local.set $n (i64.add (i64.mul (local.get $n) (i64.const 10))
+        (i64.sub (i64.load8_u (local.get $p)) (i64.const 48))))
+      (local.set $p (i32.add (local.get $p) (i32.const 1)))
+      (br $next)))
+    (local.get $n))
+  ;; Waits for one handle and returns its status.
+  (func $await (param $h i32) (result i32)
+    (i32.store (i32.const 0x1000) (local.get $h))
+    (drop (call $wait (i32.const 0x1000) (i32.const 1) (i64.const -1) (i32.const 0x1800) (i32.const 1)))
+    (call $status (local.get $h)))
+  (func (export "reprise_run") (result i32)
+    (drop (call $await (call $timer (call $decimal))))
+    (call $output (i32.const 0) (i32.const 4))
+    (i32.const 0)))
