@@ -1,0 +1,190 @@
+// Package binary owns the form of a Wasm binary: it reads what a module declares (types, imports,
+// functions, exports, memories, tables, sections) and nothing of what its functions do. Its input is
+// hostile: it never panics, never allocates from a count that the bytes left cannot hold, and takes
+// time in proportion to the bytes. It never judges a module by the host's contract and never runs one;
+// package modules does the first and the sandbox the second.
+package binary
+
+import (
+	"fmt"
+	"strings"
+)
+
+// ValType is a value type as it is written in a binary.
+type ValType byte
+
+// The value types of core Wasm.
+const (
+	I32       ValType = 0x7f
+	I64       ValType = 0x7e
+	F32       ValType = 0x7d
+	F64       ValType = 0x7c
+	FuncRef   ValType = 0x70
+	ExternRef ValType = 0x6f
+)
+
+// String is the type's name in Wasm text.
+func (t ValType) String() string {
+	switch t {
+	case I32:
+		return "i32"
+	case I64:
+		return "i64"
+	case F32:
+		return "f32"
+	case F64:
+		return "f64"
+	case FuncRef:
+		return "funcref"
+	case ExternRef:
+		return "externref"
+	}
+	return fmt.Sprintf("type 0x%02x", byte(t))
+}
+
+// FuncType is the type of a function.
+type FuncType struct {
+	Params, Results []ValType
+}
+
+// Equal says whether two types are the same.
+func (t FuncType) Equal(o FuncType) bool {
+	return string(bytesOf(t.Params)) == string(bytesOf(o.Params)) && string(bytesOf(t.Results)) == string(bytesOf(o.Results))
+}
+
+func bytesOf(ts []ValType) []byte {
+	b := make([]byte, len(ts))
+	for i, t := range ts {
+		b[i] = byte(t)
+	}
+	return b
+}
+
+// String is the form (i32, i64) -> i32.
+func (t FuncType) String() string {
+	return "(" + join(t.Params) + ") -> " + results(t.Results)
+}
+
+func join(ts []ValType) string {
+	words := make([]string, len(ts))
+	for i, t := range ts {
+		words[i] = t.String()
+	}
+	return strings.Join(words, ", ")
+}
+
+func results(ts []ValType) string {
+	if len(ts) == 1 {
+		return ts[0].String()
+	}
+	return "(" + join(ts) + ")"
+}
+
+// Kind is what an import or export is.
+type Kind byte
+
+// The kinds of import and export.
+const (
+	Func   Kind = 0
+	Table  Kind = 1
+	Memory Kind = 2
+	Global Kind = 3
+)
+
+// String is the kind's word.
+func (k Kind) String() string {
+	switch k {
+	case Func:
+		return "function"
+	case Table:
+		return "table"
+	case Memory:
+		return "memory"
+	case Global:
+		return "global"
+	}
+	return fmt.Sprintf("kind 0x%02x", byte(k))
+}
+
+// Import is one row of the import section.
+type Import struct {
+	Module, Name string
+	Kind         Kind
+	Type         FuncType // of a function
+	Offset       int
+}
+
+// Export is one row of the export section. Index is in range.
+type Export struct {
+	Name   string
+	Kind   Kind
+	Index  uint32
+	Type   FuncType // of a function
+	Offset int
+}
+
+// Limits are the bounds of a memory (in pages of 64 KiB) or table (in entries).
+type Limits struct {
+	Min    uint32
+	Max    uint32
+	HasMax bool
+}
+
+// Section is where one section stands. File[Start:End] is all of it, File[Body:End] its content, which
+// for a custom section begins behind the name.
+type Section struct {
+	ID               SectionID
+	Name             string // of a custom section
+	Start, Body, End int
+}
+
+// Module is what a binary declares.
+type Module struct {
+	Types     []FuncType
+	Imports   []Import
+	Functions []uint32 // type index of each function that is not imported
+	Tables    []Limits // imported ones first, as for Memories
+	Memories  []Limits
+	Globals   int // imported ones included
+	Exports   []Export
+	HasStart  bool // a start section: code that runs at instantiation
+	Sections  []Section
+
+	imported  [4]int // imports by kind
+	funcTypes []uint32
+	dataCount int64 // of the data count section, -1 without one
+	bodies    int
+	segments  int
+}
+
+// Export finds an export by name.
+func (m *Module) Export(name string) (Export, bool) {
+	for _, e := range m.Exports {
+		if e.Name == name {
+			return e, true
+		}
+	}
+	return Export{}, false
+}
+
+// Error says why bytes are not a module that this host can take.
+type Error struct {
+	Code    string // stable word, for example "truncated"
+	What    string // text from the module in it is quoted and cut
+	Section string // empty in the header
+	Offset  int    // in bytes from the start of the file
+	Fix     string
+}
+
+// Error is the one-line form.
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s (%s)", e.What, e.Where())
+}
+
+// Where is the place in words.
+func (e *Error) Where() string {
+	if e.Section == "" {
+		return fmt.Sprintf("offset 0x%x", e.Offset)
+	}
+	return fmt.Sprintf("%s section, offset 0x%x", e.Section, e.Offset)
+}

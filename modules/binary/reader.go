@@ -1,0 +1,122 @@
+package binary
+
+import (
+	"fmt"
+	"unicode/utf8"
+)
+
+// reader walks over the bytes from pos to end of a file. The first error sticks: every later read gives
+// zero, so that a decoder checks once for a group of reads. It must check before it loops over a count.
+type reader struct {
+	file     []byte
+	pos, end int
+	section  string
+	err      *Error
+}
+
+func (r *reader) left() int { return r.end - r.pos }
+
+func (r *reader) fail(at int, code, fix, format string, args ...any) {
+	if r.err == nil {
+		r.err = &Error{Code: code, What: fmt.Sprintf(format, args...), Section: r.section, Offset: at, Fix: fix}
+	}
+	r.pos = r.end
+}
+
+const fixTruncated = "build or copy the file again: it looks cut or damaged"
+
+func (r *reader) truncated(what string) {
+	r.fail(r.pos, "truncated", fixTruncated, "the bytes end inside %s", what)
+}
+
+func (r *reader) malformed(at int, format string, args ...any) {
+	r.fail(at, "malformed", "build the module again with a current toolchain, and check it with wasm-validate", format, args...)
+}
+
+func (r *reader) byte(what string) byte {
+	if r.left() < 1 {
+		r.truncated(what)
+		return 0
+	}
+	b := r.file[r.pos]
+	r.pos++
+	return b
+}
+
+func (r *reader) skip(n int, what string) {
+	if n < 0 || n > r.left() {
+		r.truncated(what)
+		return
+	}
+	r.pos += n
+}
+
+// u32 reads an unsigned LEB128 of at most 5 bytes and 32 bits.
+func (r *reader) u32(what string) uint32 {
+	at := r.pos
+	var v uint64
+	for shift := 0; shift < 35; shift += 7 {
+		b := r.byte(what)
+		if r.err != nil {
+			return 0
+		}
+		v |= uint64(b&0x7f) << shift
+		if b < 0x80 {
+			if v > 1<<32-1 {
+				break
+			}
+			return uint32(v)
+		}
+	}
+	r.malformed(at, "%s is not a 32-bit number", what)
+	return 0
+}
+
+// leb skips a signed or unsigned LEB128 of at most n bytes.
+func (r *reader) leb(n int, what string) {
+	at := r.pos
+	for range n {
+		if b := r.byte(what); b < 0x80 {
+			return
+		}
+	}
+	r.malformed(at, "%s is a number of more than %d bytes", what, n)
+}
+
+// count reads the number of elements of a vector whose elements take at least each bytes. A number that
+// the bytes left cannot hold is refused here, before anybody allocates by it.
+func (r *reader) count(limit, each int, what string) int {
+	at := r.pos
+	n := r.u32(what)
+	if r.err != nil {
+		return 0
+	}
+	if int64(n) > int64(limit) {
+		r.fail(at, "too_many", "split the module or remove what it does not need", "the number of %s is %d, more than %d", what, n, limit)
+		return 0
+	}
+	if int64(n)*int64(each) > int64(r.left()) {
+		r.fail(at, "truncated", fixTruncated, "the number of %s is %d, more than the %d bytes left can hold", what, n, r.left())
+		return 0
+	}
+	return int(n)
+}
+
+// name reads a length and that many bytes of UTF-8. The string is a copy.
+func (r *reader) name(what string) string {
+	n := r.count(len(r.file), 1, "bytes of "+what)
+	b := r.file[r.pos : r.pos+n]
+	if !utf8.Valid(b) {
+		r.malformed(r.pos, "%s is not UTF-8", what)
+		return ""
+	}
+	r.pos += n
+	return string(b)
+}
+
+// within gives a reader over the next n bytes and moves behind them.
+func (r *reader) within(n int) *reader {
+	in := &reader{file: r.file, pos: r.pos, end: r.pos + n, section: r.section}
+	r.pos += n
+	return in
+}

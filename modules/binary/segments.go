@@ -1,0 +1,142 @@
+package binary
+
+// constExpr skips the expression that gives a global or segment its value.
+func (r *reader) constExpr() {
+	for r.err == nil {
+		at := r.pos
+		switch op := r.byte("a constant expression"); op {
+		case 0x0b: // end
+			return
+		case 0x41: // i32.const
+			r.leb(5, "an i32 constant")
+		case 0x42: // i64.const
+			r.leb(10, "an i64 constant")
+		case 0x43: // f32.const
+			r.skip(4, "an f32 constant")
+		case 0x44: // f64.const
+			r.skip(8, "an f64 constant")
+		case 0x23: // global.get
+			r.u32("a global's index")
+		case 0xd0: // ref.null
+			r.valType()
+		case 0xd2: // ref.func
+			r.u32("a function's index")
+		case 0xfd: // the prefix of vector instructions
+			r.unsupported(at, "simd", "a constant expression has a vector (SIMD)")
+		case 0x6a, 0x6b, 0x6c, 0x7c, 0x7d, 0x7e:
+			r.unsupported(at, "extended_const", "a constant expression computes (extended constants)")
+		case 0xfb: // the prefix of GC instructions
+			r.unsupported(at, "gc", "a constant expression makes a GC object")
+		default:
+			r.malformed(at, "the instruction 0x%02x is in a constant expression", op)
+		}
+	}
+}
+
+// elements walks over the element section. A segment's flags say: bit 0 passive or declared, bit 1 a
+// table index or declared, bit 2 expressions instead of function indexes.
+func (m *Module) elements(r *reader) {
+	for range r.count(maxSegments, 3, "element segments") {
+		at := r.pos
+		flags := r.u32("an element segment")
+		if flags > 7 {
+			r.malformed(at, "an element segment has the flags %d", flags)
+		}
+		if flags&1 == 0 {
+			if flags&2 != 0 {
+				r.u32("a table's index")
+			}
+			r.constExpr()
+		}
+		exprs := flags&4 != 0
+		if flags&3 != 0 {
+			r.elementKind(exprs)
+		}
+		for range r.count(maxFuncs*2, 1, "elements of a segment") {
+			if exprs {
+				r.constExpr()
+			} else {
+				r.u32("a function's index")
+			}
+			if r.err != nil {
+				return
+			}
+		}
+		if r.err != nil {
+			return
+		}
+	}
+}
+
+func (r *reader) elementKind(exprs bool) {
+	if exprs {
+		r.valType()
+		return
+	}
+	at := r.pos
+	if b := r.byte("an element's kind"); b != 0 {
+		r.malformed(at, "an element segment has the kind 0x%02x", b)
+	}
+}
+
+// code walks over the bodies: their sizes and locals, not their instructions.
+func (m *Module) code(r *reader) {
+	n := r.count(maxFuncs, 3, "function bodies")
+	for range n {
+		at := r.pos
+		size := r.count(len(r.file), 1, "bytes of a function")
+		if r.err == nil && size > maxBody {
+			r.fail(at, "too_large", "split the function, or build with less inlining", "a function has %d bytes, more than %d", size, maxBody)
+		}
+		if r.err != nil {
+			return
+		}
+		body := r.within(size)
+		body.locals(at)
+		if body.err == nil && body.left() == 0 || body.err == nil && r.file[body.end-1] != 0x0b {
+			body.malformed(body.end, "a function does not end with the instruction end")
+		}
+		if r.err = body.err; r.err != nil {
+			return
+		}
+	}
+	m.bodies = n
+}
+
+// locals reads the groups of locals. Their sum is bounded because a group of 4 billion takes 6 bytes.
+func (r *reader) locals(at int) {
+	var sum int64
+	for range r.count(maxLocals, 2, "groups of locals") {
+		sum += int64(r.u32("a number of locals"))
+		r.valType()
+		if r.err != nil {
+			return
+		}
+		if sum > maxLocals {
+			r.fail(at, "too_many", "split the function", "a function has more than %d locals", maxLocals)
+			return
+		}
+	}
+}
+
+func (m *Module) data(r *reader) {
+	n := r.count(maxSegments, 2, "data segments")
+	for range n {
+		at := r.pos
+		flags := r.u32("a data segment")
+		if flags > 2 {
+			r.malformed(at, "a data segment has the flags %d", flags)
+		}
+		if flags == 2 {
+			r.u32("a memory's index")
+		}
+		if flags != 1 {
+			r.constExpr()
+		}
+		r.skip(r.count(len(r.file), 1, "bytes of a data segment"), "a data segment")
+		if r.err != nil {
+			return
+		}
+	}
+	m.segments = n
+}

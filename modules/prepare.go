@@ -1,0 +1,123 @@
+package modules
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"reprise/abi"
+	"reprise/modules/binary"
+)
+
+const (
+	// MaxSize bounds a module's file in bytes.
+	MaxSize = 8 << 20
+	// MaxMemoryPages bounds the memory that a module asks for at its start, in pages of 64 KiB: 256 MiB.
+	MaxMemoryPages = 4096
+	// AssetPrefix begins the name of a custom section that the guest reads with asset.
+	AssetPrefix = "reprise.asset."
+)
+
+// Prepared is a module that passed the upload check, in the form that the sandbox compiles.
+type Prepared struct {
+	Digest Digest // of the bytes as uploaded
+	Size   int64  // of the bytes as uploaded
+	Shape  Shape
+	// Code is what is compiled: the module without its custom sections, a well-formed name section
+	// excepted. Files that differ only in assets have the same Code.
+	Code []byte
+	// Assets are the custom sections reprise.asset.NAME, by NAME.
+	Assets map[string][]byte
+	// Imports are "module.name", in the binary's order.
+	Imports []string
+	// Exports are the exported functions.
+	Exports map[string]binary.FuncType
+	// UsesDescribe says that the module asks for its entry kind, so that it can be run with
+	// abi.EntryDescribe; any other would take that for a start.
+	UsesDescribe bool
+	// UsesOutput says that the module sets its result with output.
+	UsesOutput bool
+}
+
+// Entry says whether the module exports a function that the host may enter under that name: one of
+// type () -> () or () -> i32.
+func (p *Prepared) Entry(name string) bool {
+	t, ok := p.Exports[name]
+	return ok && entryType(t)
+}
+
+// Prepare takes a module from its uploaded bytes to what the sandbox compiles. It is the one way in: the
+// checks of the instructions, the rewriting (gas, call depth, limits written in) and the compiler in a
+// child process have their place here, and callers will not see the difference. It does not change or
+// keep bytes. What is wrong with them is a *RefusedError; any other error is the host's own.
+func Prepare(ctx context.Context, bytes []byte) (*Prepared, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("prepare module: %w", err)
+	}
+	if len(bytes) > MaxSize {
+		return nil, &RefusedError{Code: "too_large", What: fmt.Sprintf("the module has %d bytes, more than %d", len(bytes), MaxSize), Where: "file",
+			Fix: "build it smaller: strip symbols and DWARF, leave out what it does not use"}
+	}
+	m, err := binary.Decode(bytes)
+	if err != nil {
+		return nil, refusedForm(err)
+	}
+	p := &Prepared{Digest: DigestOf(bytes), Size: int64(len(bytes)), Exports: make(map[string]binary.FuncType)}
+	if p.Shape, err = checkEntry(m); err != nil {
+		return nil, err
+	}
+	if err := checkImports(m); err != nil {
+		return nil, err
+	}
+	if err := checkMemory(m); err != nil {
+		return nil, err
+	}
+	if p.Assets, err = assets(bytes, m); err != nil {
+		return nil, err
+	}
+	for _, e := range m.Exports {
+		if e.Kind == binary.Func {
+			p.Exports[e.Name] = e.Type
+		}
+	}
+	for _, im := range m.Imports {
+		p.Imports = append(p.Imports, im.Module+"."+im.Name)
+	}
+	p.UsesDescribe = slices.Contains(p.Imports, abi.Module+".entry_kind")
+	p.UsesOutput = slices.Contains(p.Imports, abi.Module+".output")
+	p.Code = binary.Strip(bytes, m)
+	return p, nil
+}
+
+func refusedForm(err error) error {
+	var form *binary.Error
+	if !errors.As(err, &form) {
+		return fmt.Errorf("decode module: %w", err)
+	}
+	return &RefusedError{Code: form.Code, What: form.What, Where: form.Where(), Fix: form.Fix}
+}
+
+// assets copies the custom sections that the guest may read.
+func assets(file []byte, m *binary.Module) (map[string][]byte, error) {
+	found := make(map[string][]byte)
+	for _, s := range m.Sections {
+		name, ok := strings.CutPrefix(s.Name, AssetPrefix)
+		if !ok || s.ID != binary.Custom {
+			continue
+		}
+		refuse := func(what string) error {
+			return &RefusedError{Code: "invalid_asset", What: what, Where: fmt.Sprintf("custom section, offset 0x%x", s.Start),
+				Fix: fmt.Sprintf("give each asset a name of 1 to %d bytes of its own", abi.MaxName)}
+		}
+		if name == "" || len(name) > abi.MaxName {
+			return nil, refuse(fmt.Sprintf("the name of the asset %.40q has %d bytes", name, len(name)))
+		}
+		if _, twice := found[name]; twice {
+			return nil, refuse(fmt.Sprintf("the asset %.40q is there twice", name))
+		}
+		found[name] = slices.Clone(file[s.Body:s.End])
+	}
+	return found, nil
+}
