@@ -1,0 +1,3 @@
+module reprise/guest-sdk/go
+
+go 1.26.0

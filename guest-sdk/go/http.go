@@ -1,0 +1,140 @@
+package reprise
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Header maps names to values. Responses have names in lower case.
+type Header map[string]string
+
+// Get finds a value by name, whatever its case.
+func (h Header) Get(name string) string {
+	for k, v := range h {
+		if strings.EqualFold(k, name) {
+			return v
+		}
+	}
+	return ""
+}
+
+// Request is an HTTP request that the host makes for the guest, to addresses that were granted. The
+// host adds an Idempotency-Key header, the same in every attempt of the request, unless Header
+// has one.
+type Request struct {
+	Method string // "": GET, or POST when there is a body
+	URL    string
+	Header Header
+	Body   []byte
+	// JSON, when Body is nil and this is not, is sent as the body with content type application/json.
+	JSON any
+	// Timeout bounds one attempt. 0: 30 s.
+	Timeout time.Duration
+	// Retry says how attempts that got no response are retried. nil: the host's default.
+	Retry *Retry
+}
+
+// Response is what came back, whatever its status.
+type Response struct {
+	Status int
+	Header Header
+	Body   []byte
+}
+
+// Err is nil for a status below 400 and otherwise a *Failure with code "http_<status>" and the
+// beginning of the body. It is worth a retry for 408, 429 and 5xx only.
+func (r *Response) Err() error {
+	if r.Status < 400 {
+		return nil
+	}
+	const maxBody = 200 // bytes of the body that go into the message
+	f := Failf(fmt.Sprintf("http_%d", r.Status), "%.*q", maxBody, r.Body)
+	if r.Status < 500 && r.Status != 408 && r.Status != 429 {
+		return NonRetryable(f)
+	}
+	return f
+}
+
+// Decode reads a JSON body into v.
+func (r *Response) Decode(v any) error {
+	if err := json.Unmarshal(r.Body, v); err != nil {
+		return fmt.Errorf("body of the response: %w", err)
+	}
+	return nil
+}
+
+// HTTP makes a request and waits for the response. A status of 400 or more is not an error; see
+// Response.Err. It fails with a *Failure when no response came, or ctx.Err() when ctx was done first.
+func HTTP(ctx context.Context, r Request) (*Response, error) {
+	return StartHTTP(ctx, r).Get(ctx)
+}
+
+// StartHTTP is HTTP that returns at once.
+func StartHTTP(ctx context.Context, r Request) *Future[*Response] {
+	w, err := r.wire()
+	if err != nil {
+		return &Future[*Response]{settled(err)}
+	}
+	return StartEffect[*Response](ctx, "http.request", w, EffectOptions{Timeout: r.Timeout, Retry: r.Retry})
+}
+
+// wireRequest is the input of http.request; text goes as it is, other bytes as base64.
+type wireRequest struct {
+	Method     string `json:"method"`
+	URL        string `json:"url"`
+	Headers    Header `json:"headers,omitempty"`
+	Body       string `json:"body,omitempty"`
+	BodyBase64 []byte `json:"body_base64,omitempty"`
+	TimeoutMS  int64  `json:"timeout_ms,omitempty"`
+}
+
+func (r Request) wire() (wireRequest, error) {
+	w := wireRequest{Method: r.Method, URL: r.URL, Headers: r.Header, TimeoutMS: milliseconds(r.Timeout)}
+	body := r.Body
+	if body == nil && r.JSON != nil {
+		var err error
+		if body, err = encode(r.JSON); err != nil {
+			return w, NonRetryable(Failf(CodeInvalidInput, "the body for %s cannot be encoded: %v", r.URL, err))
+		}
+		if r.Header.Get("Content-Type") == "" {
+			w.Headers = Header{"Content-Type": "application/json"}
+			for k, v := range r.Header {
+				w.Headers[k] = v
+			}
+		}
+	}
+	if utf8.Valid(body) {
+		w.Body = string(body)
+	} else {
+		w.BodyBase64 = body
+	}
+	if w.Method == "" {
+		w.Method = "GET"
+		if body != nil {
+			w.Method = "POST"
+		}
+	}
+	return w, nil
+}
+
+// UnmarshalJSON reads the output of http.request.
+func (r *Response) UnmarshalJSON(b []byte) error {
+	var w struct {
+		Status     int    `json:"status"`
+		Headers    Header `json:"headers"`
+		Body       string `json:"body"`
+		BodyBase64 []byte `json:"body_base64"`
+	}
+	if err := json.Unmarshal(b, &w); err != nil {
+		return err
+	}
+	*r = Response{Status: w.Status, Header: w.Headers, Body: []byte(w.Body)}
+	if w.BodyBase64 != nil {
+		r.Body = w.BodyBase64
+	}
+	return nil
+}
