@@ -1,0 +1,154 @@
+package pgtest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// serverUser says as whom the server runs: Postgres refuses to run as root, so root becomes the user
+// postgres, or nobody where there is none. nil stands for this process's own user.
+func serverUser() (*syscall.Credential, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, err1 := strconv.ParseUint(u.Uid, 10, 32)
+		gid, err2 := strconv.ParseUint(u.Gid, 10, 32)
+		if err := errors.Join(err1, err2); err != nil {
+			return nil, fmt.Errorf("user %s: %w", name, err)
+		}
+		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+	}
+	return nil, errors.New("root may not run Postgres and there is neither a user postgres nor nobody")
+}
+
+// watchScript waits until its standard input closes, which the kernel does when the test process ends
+// in whatever way, then ends the server and removes its folder. SIGQUIT is an immediate shutdown and
+// SIGCONT wakes a paused server so that it can obey; the server ends its own children, the paused
+// ones with SIGKILL after 5 seconds. A server that nobody reaps counts as gone.
+const watchScript = `
+cat >/dev/null
+pid=$(head -n 1 "$1/data/postmaster.pid" 2>/dev/null)
+if [ -n "$pid" ]; then
+	kill -QUIT "$pid" 2>/dev/null
+	kill -CONT "$pid" 2>/dev/null
+	while kill -0 "$pid" 2>/dev/null && [ -e "$1/data/postmaster.pid" ]; do
+		grep -q '^State:.Z' "/proc/$pid/status" 2>/dev/null && break
+		sleep 0.02
+	done
+fi
+rm -rf "$1"
+`
+
+// watcher is the process that outlives the test process by the moment that cleaning up takes.
+type watcher struct {
+	cmd   *exec.Cmd
+	stdin io.Closer
+}
+
+func startWatcher(dir string) (*watcher, error) {
+	cmd := exec.Command("/bin/sh", "-c", watchScript, "sh", dir)
+	cmd.Dir = "/"
+	// A session of its own: an interrupt from the terminal must end the tests and not the cleaning up.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("watcher: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, errors.Join(fmt.Errorf("watcher: %w", err), os.Remove(dir))
+	}
+	return &watcher{cmd, stdin}, nil
+}
+
+// end makes the watcher do its work now, and waits until it has.
+func (w *watcher) end() {
+	_ = w.stdin.Close()
+	_ = w.cmd.Wait()
+}
+
+// Pause stops every process of the server where it stands, as a machine that hangs. The returned
+// function lets them go on; the end of the test does so too.
+func (c *Cluster) Pause(t testing.TB) (resume func()) {
+	t.Helper()
+	postmaster, err := c.pid()
+	if err != nil {
+		t.Fatal(err)
+	}
+	signal(t, postmaster, syscall.SIGSTOP) // first, so that it starts no further children
+	children := childrenOf(t, postmaster)
+	for _, pid := range children {
+		signal(t, pid, syscall.SIGSTOP)
+	}
+	resumed := false
+	resume = func() {
+		if resumed {
+			return
+		}
+		resumed = true
+		for _, pid := range append(children, postmaster) {
+			signal(t, pid, syscall.SIGCONT)
+		}
+	}
+	t.Cleanup(resume)
+	return resume
+}
+
+func signal(t testing.TB, pid int, s syscall.Signal) {
+	t.Helper()
+	if err := syscall.Kill(pid, s); err != nil && !errors.Is(err, syscall.ESRCH) {
+		t.Errorf("signal %v to %d: %v", s, pid, err)
+	}
+}
+
+func (c *Cluster) pid() (int, error) {
+	b, err := os.ReadFile(filepath.Join(c.data(), "postmaster.pid"))
+	if err != nil {
+		return 0, fmt.Errorf("server's pid: %w", err)
+	}
+	line, _, _ := strings.Cut(string(b), "\n")
+	pid, err := strconv.Atoi(line)
+	if err != nil {
+		return 0, fmt.Errorf("server's pid: %w", err)
+	}
+	return pid, nil
+}
+
+// childrenOf reads the processes whose parent is pid from /proc.
+func childrenOf(t testing.TB, pid int) []int {
+	t.Helper()
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil || len(stats) == 0 {
+		t.Fatalf("pausing a server needs /proc: %v", err)
+	}
+	var children []int
+	for _, path := range stats {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			continue // gone since the listing
+		}
+		// pid (name) state ppid ...; the name may hold spaces and parentheses.
+		fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+		if len(fields) < 2 || fields[1] != strconv.Itoa(pid) {
+			continue
+		}
+		if child, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
+			children = append(children, child)
+		}
+	}
+	return children
+}
