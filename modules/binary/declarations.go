@@ -168,7 +168,8 @@ func (m *Module) imports(r *reader) {
 	n := r.count(maxImports, 4, "imports")
 	m.Imports = make([]Import, 0, n)
 	for range n {
-		im := Import{Offset: r.pos, Module: r.name("an import's module"), Name: r.name("an import's name")}
+		im := Import{Offset: r.pos}
+		im.Module, im.Name = r.name("an import's module"), r.name("an import's name")
 		at := r.pos
 		im.Kind = Kind(r.byte("an import's kind"))
 		if r.err != nil {
@@ -238,7 +239,8 @@ func (m *Module) exports(r *reader) {
 	m.Exports = make([]Export, 0, n)
 	seen := make(map[string]bool, n)
 	for range n {
-		e := Export{Offset: r.pos, Name: r.name("an export's name"), Kind: Kind(r.byte("an export's kind"))}
+		e := Export{Offset: r.pos}
+		e.Name, e.Kind = r.name("an export's name"), Kind(r.byte("an export's kind"))
 		if r.err != nil {
 			return
 		}
