@@ -6,9 +6,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
+	"path"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -98,12 +100,16 @@ func loopbackName(hostport string) bool {
 
 // route serves known routes, and makes the mux's own answers to all others problems.
 func (h *Handler) route(w http.ResponseWriter, r *http.Request) {
-	if _, pattern := h.mux.Handler(r); pattern != "" {
+	// The mux would redirect a path such as /v1//runs; a client that does not follow sees no reason.
+	escaped := r.URL.EscapedPath()
+	if _, pattern := h.mux.Handler(r); pattern != "" && path.Clean(escaped) == escaped {
 		h.mux.ServeHTTP(w, r)
 		return
 	}
 	refused := &discarder{header: http.Header{}}
-	h.mux.ServeHTTP(refused, r)
+	if path.Clean(escaped) == escaped {
+		h.mux.ServeHTTP(refused, r)
+	}
 	if refused.status == http.StatusMethodNotAllowed {
 		w.Header().Set("Allow", refused.header.Get("Allow"))
 		h.writeProblem(w, refuse("method_not_allowed", fmt.Sprintf("%.20q is not a method of this path", r.Method), "method"))
@@ -123,6 +129,7 @@ func (d *discarder) Write(b []byte) (int, error) { return len(b), nil }
 func (d *discarder) WriteHeader(status int)      { d.status = status }
 
 func (h *Handler) writeProblem(w http.ResponseWriter, p *wire.Problem) {
+	maps.Copy(w.Header(), p.GetHeaders())
 	w.Header().Set("Content-Type", p.ContentType(""))
 	w.WriteHeader(p.Status)
 	if err := writeJSON(w, p); err != nil {

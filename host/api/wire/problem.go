@@ -1,6 +1,9 @@
 package wire
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"net/http"
+)
 
 // Problem is the body of every error, as RFC 9457 describes it, with fields of our own. Code is the
 // field to decide by; docs/ERRORS.md lists every one.
@@ -38,3 +41,11 @@ func (p *Problem) GetStatus() int { return p.Status }
 
 // ContentType is the media type of a problem.
 func (p *Problem) ContentType(string) string { return "application/problem+json" }
+
+// GetHeaders are the headers that go with the problem: when to come again.
+func (p *Problem) GetHeaders() http.Header {
+	if p.Status == http.StatusTooManyRequests || p.Status == http.StatusServiceUnavailable {
+		return http.Header{"Retry-After": {"1"}}
+	}
+	return nil
+}
