@@ -48,12 +48,13 @@ type ChargeIn struct {
 }
 
 // Charge takes the money and returns the booking's id. It is an activity and not a request of the
-// workflow itself, because it looks at the answer to decide whether another attempt makes sense.
+// workflow itself, because it looks at the answer to decide whether another attempt makes sense. Each
+// attempt begins at the start, and its requests carry the same Idempotency-Key as those of the attempt
+// before.
 var Charge = reprise.NewActivity("charge", func(ctx context.Context, in ChargeIn) (string, error) {
 	resp, err := reprise.HTTP(ctx, reprise.Request{
-		URL:    in.Shop + "/charge",
-		JSON:   booking{Order: in.Order, Amount: in.Amount},
-		Header: reprise.Header{"Idempotency-Key": in.Order + "/charge"}, // the business's own: one charge an order
+		URL:  in.Shop + "/charge",
+		JSON: booking{Order: in.Order, Amount: in.Amount},
 	})
 	if err != nil {
 		return "", err
