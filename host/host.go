@@ -5,10 +5,17 @@
 package host
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"reprise/host/effect"
+	"reprise/host/internal/exec"
+	"reprise/host/internal/sandbox"
+	"reprise/host/internal/sched"
 	"reprise/journal"
 )
 
@@ -62,3 +69,72 @@ func (c Config) withDefaults() Config {
 	}
 	return c
 }
+
+// Host is one node.
+type Host struct {
+	cfg       Config
+	engine    *sandbox.Engine // runs guests
+	describer *sandbox.Engine // asks modules for their manifest; can be stopped at any point
+	turner    *exec.Turner
+	sched     *sched.Dispatcher
+	ended     *broadcast
+	stopOnce  sync.Once
+	stopErr   error
+}
+
+var _ UseCases = (*Host)(nil)
+
+// New makes a host. It touches nothing until Start, except the compile cache's folder.
+func New(cfg Config) (*Host, error) {
+	if cfg.Store == nil {
+		return nil, errors.New("host: Config.Store is required")
+	}
+	cfg = cfg.withDefaults()
+	ctx := context.Background()
+	engine, err := sandbox.New(ctx, sandbox.Config{CacheDir: cfg.CacheDir})
+	if err != nil {
+		return nil, fmt.Errorf("host: %w", err)
+	}
+	describer, err := sandbox.New(ctx, sandbox.Config{Interpret: true, MaxModules: 1})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("host: %w", err), engine.Close(ctx))
+	}
+	h := &Host{cfg: cfg, engine: engine, describer: describer, ended: newBroadcast()}
+	clock := &sched.Clock{}
+	h.turner = exec.New(exec.Config{Store: cfg.Store, Engine: engine, Effects: cfg.Effects, Clock: clock, HoldFor: cfg.HoldFor,
+		MaxAttempts: cfg.MaxAttempts, Logger: cfg.Logger, Ended: h.ended.tell})
+	h.sched = sched.New(sched.Config{Store: cfg.Store, Name: cfg.Name, LeaseTTL: cfg.LeaseTTL, Poll: cfg.Poll, MaxRunning: cfg.MaxRunning,
+		DrainTimeout: cfg.DrainTimeout, Logger: cfg.Logger, Clock: clock, Open: func(c journal.Claim) sched.Turn { return h.turner.Open(c) }})
+	return h, nil
+}
+
+// Start registers the node and begins to run what is due. After an error the host is unusable.
+func (h *Host) Start(ctx context.Context) error { return h.sched.Start(ctx) }
+
+// Stop drains the node: readiness turns false, nothing new is claimed, waiting runs are given back at once,
+// effects in flight get DrainTimeout. It returns when all is given back, or an error when ctx was done
+// before. Calling it again returns the first answer.
+func (h *Host) Stop(ctx context.Context) error {
+	h.stopOnce.Do(func() {
+		err := h.sched.Stop(ctx)
+		wctx, cancel := context.WithTimeout(ctx, h.cfg.DrainTimeout)
+		h.turner.Wait(wctx)
+		cancel()
+		h.stopErr = errors.Join(err, h.engine.Close(context.WithoutCancel(ctx)), h.describer.Close(context.WithoutCancel(ctx)))
+	})
+	return h.stopErr
+}
+
+// Ready says why the host should get no traffic.
+func (h *Host) Ready(ctx context.Context) error {
+	if err := h.sched.Ready(); err != nil {
+		return &Error{Kind: Unavailable, Code: "not_ready", What: "this node takes no work: " + err.Error(), Err: err}
+	}
+	if _, err := h.cfg.Store.Now(ctx); err != nil {
+		return &Error{Kind: Unavailable, Code: "no_database", What: "the database does not answer", Fix: "see the host's log", Err: err}
+	}
+	return nil
+}
+
+// Nodes lists the hosts that share the journal.
+func (h *Host) Nodes(ctx context.Context) ([]journal.Node, error) { return h.cfg.Store.ListNodes(ctx) }

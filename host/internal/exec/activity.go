@@ -1,0 +1,92 @@
+package exec
+
+import (
+	"context"
+	"errors"
+
+	"reprise/abi"
+	"reprise/host/internal/sandbox"
+	"reprise/modules"
+)
+
+// activity runs one attempt of an activity in a fresh instance. Its own effects leave at once, under keys
+// made from the activity's, and are not recorded: only its outcome is.
+func (a attempt) activity(ctx context.Context) ([]byte, error) {
+	t, run := a.r.t, a.r.x.run
+	if a.r.lease == nil {
+		return nil, abi.NewFailure(abi.CodeMisuse, "an activity cannot run activities").Terminal()
+	}
+	digest, refusal, err := a.activityModule(ctx)
+	if err != nil || refusal != nil {
+		return nil, errors.Join(err, asError(refusal))
+	}
+	mod, err := t.module(ctx, run.Tenant, digest)
+	var refused *modules.RefusedError
+	switch {
+	case errors.Is(err, modules.ErrNotFound):
+		return nil, abi.NewFailure(abi.CodeUnknownModule, "there is no module %s", digest).Terminal()
+	case errors.As(err, &refused):
+		return nil, abi.NewFailure(abi.CodeUnknownModule, "%s", refused.Error()).Terminal()
+	case err != nil:
+		return nil, err
+	}
+	export, refusal := activityExport(mod.Prepared(), a.op.name)
+	if refusal != nil {
+		return nil, refusal
+	}
+	rec := newRecorder(ctx, t, nil, nil)
+	x := &execution{run: run, digest: digest, m: newMachine([]byte(a.key())), rec: rec, idempotency: a.key(),
+		entry: sandbox.Entry{Kind: abi.EntryActivity, Name: a.op.name, Input: a.op.request, Info: about(run, digest, a.number), Args: []string{a.op.name}},
+		log: guestLog(t.cfg.Logger.With("run", run.ID.String(), "tenant", string(run.Tenant), "activity", a.op.name,
+			"module", digest.Short(), "attempt", a.number))}
+	rec.x = x
+	if err := x.begin(); err != nil {
+		return nil, err
+	}
+	end := mod.Run(ctx, x, export)
+	var ended *endError
+	switch {
+	case errors.As(end.Cause, &ended):
+		return nil, abi.DecodeFailure(ended.payload)
+	case end.Cause != nil:
+		return nil, end.Cause
+	case end.Failure != nil:
+		return nil, end.Failure
+	}
+	return end.Output, nil
+}
+
+func asError(f *abi.Failure) error {
+	if f == nil {
+		return nil
+	}
+	return f
+}
+
+// activityModule finds the digest that the options name: the run's own, a digest, or what a workflow
+// name points at now.
+func (a attempt) activityModule(ctx context.Context) (modules.Digest, *abi.Failure, error) {
+	ref := a.op.opts.Module
+	if ref == "" {
+		return a.r.x.run.Digest, nil, nil
+	}
+	if d, err := modules.ParseDigest(ref); err == nil {
+		return d, nil, nil
+	}
+	alias, err := a.r.t.cfg.Store.Alias(ctx, a.r.x.run.Tenant, ref)
+	if errors.Is(err, modules.ErrNotFound) {
+		return "", abi.NewFailure(abi.CodeUnknownModule, "no workflow is named %.80q", ref).Terminal(), nil
+	}
+	return alias.Digest, nil, err
+}
+
+// activityExport is the function to call: one with the activity's name, else the module's own entry.
+func activityExport(p *modules.Prepared, name string) (string, *abi.Failure) {
+	if p.Entry(name) {
+		return name, nil
+	}
+	if p.UsesDescribe || p.Shape == modules.Command {
+		return "", nil
+	}
+	return "", abi.NewFailure("unknown_activity", "the module has no function %.80q of type () -> i32 or () -> ()", name).Terminal()
+}

@@ -1,0 +1,176 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"reprise/journal"
+	"reprise/modules"
+)
+
+// block is called when nothing can be shown: it makes everything durable and waits in memory, or
+// suspends the run when nothing in memory will happen soon.
+func (r *recorder) block(w waitSet) error {
+	wakeAt, timed := r.nextDue(w)
+	if r.lease != nil && r.inFlight() == 0 {
+		if r.draining() {
+			return errReleased
+		}
+		if !timed || wakeAt.Sub(r.t.cfg.Clock.Now()) > r.t.cfg.HoldFor {
+			return r.suspend(w, wakeAt)
+		}
+	}
+	if err := r.flush(nil); err != nil {
+		return err
+	}
+	var due <-chan time.Time
+	if timed {
+		timer := time.NewTimer(max(wakeAt.Sub(r.t.cfg.Clock.Now()), 0))
+		defer timer.Stop()
+		due = timer.C
+	}
+	drain := r.drain
+	if r.inFlight() > 0 {
+		drain = nil // let it finish; the node bounds how long
+	}
+	select {
+	case <-r.wake:
+	case <-due:
+	case <-drain:
+	case <-r.ctx.Done():
+		return errAborted
+	}
+	return nil
+}
+
+func (r *recorder) draining() bool {
+	select {
+	case <-r.drain:
+		return true
+	default:
+		return false
+	}
+}
+
+// nextDue is when something in memory happens by itself: a timer of the set, its deadline, or another
+// attempt of any effect.
+func (r *recorder) nextDue(w waitSet) (at time.Time, ok bool) {
+	_, at, ok = w.nextTimer(r.x.m)
+	for _, o := range r.x.m.pendingOps() {
+		if !o.launched && !o.done && !o.retryAt.IsZero() && (!ok || o.retryAt.Before(at)) {
+			at, ok = o.retryAt, true
+		}
+	}
+	return at, ok
+}
+
+// suspend gives the run up until wakeAt or until something arrives.
+func (r *recorder) suspend(w waitSet, wakeAt time.Time) error {
+	err := r.flush(&journal.Transition{State: journal.Waiting, SeenPos: r.seen, WakeAt: wakeAt, Waiting: w.describe(r.x.m)})
+	if err != nil {
+		return err
+	}
+	fpSuspended.Hit()
+	return errSuspended
+}
+
+// flush makes durable what is not: entries, outcomes that the guest has not looked at, published values,
+// and, with next, the end of the turn.
+func (r *recorder) flush(next *journal.Transition) error {
+	if r.lease == nil {
+		r.buffer, r.observed, r.stash = nil, nil, nil
+		clear(r.published)
+		return nil
+	}
+	b := journal.Batch{Entries: r.buffer, Observed: r.observed, Stash: r.stash, Next: next}
+	for i, a := range r.arrivals {
+		if a.Kind == journal.ArrivalDone && !a.kept {
+			b.Stash = append(b.Stash, a.Arrival)
+			r.arrivals[i].kept = true
+		}
+	}
+	for _, key := range sortedKeys(r.published) {
+		b.Published = append(b.Published, journal.Published{Key: key, Value: r.published[key]})
+	}
+	if len(b.Entries)+len(b.Stash)+len(b.Observed)+len(b.Published) == 0 && next == nil {
+		return nil
+	}
+	if r.seq > MaxEntries && (next == nil || next.State == journal.Waiting) {
+		return errLimit
+	}
+	if _, err := r.commit(b); err != nil {
+		return err
+	}
+	r.buffer, r.observed, r.stash = nil, nil, nil
+	clear(r.published)
+	return nil
+}
+
+func sortedKeys(m map[string][]byte) []string {
+	if len(m) == 0 {
+		return nil
+	}
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func (r *recorder) commit(b journal.Batch) (state journal.State, err error) {
+	err = r.persist(func(ctx context.Context) error {
+		state, err = r.t.cfg.Store.Commit(ctx, *r.lease, b)
+		return err
+	})
+	return state, err
+}
+
+// How long a turn keeps trying against a database that fails: about half a minute; then it gives up and
+// leaves the run to the next claim.
+const (
+	persistTries    = 40
+	persistFirst    = 20 * time.Millisecond
+	persistLongest  = time.Second
+	persistDeadline = 30 * time.Second // of one try
+)
+
+// decided says that trying again would not help: the answer is known, and it is not the database's failure.
+func decided(err error) bool {
+	var refused *modules.RefusedError
+	return errors.Is(err, errCorrupt) || errors.Is(err, modules.ErrNotFound) || errors.As(err, &refused)
+}
+
+// persist runs one operation of the store until it succeeds, is decided, or may not go on. An error that
+// is none of the journal's says nothing about whether a commit landed, so the same commit is sent again;
+// the store recognises a repeat.
+func (r *recorder) persist(do func(ctx context.Context) error) error {
+	wait := persistFirst
+	for try := 1; ; try++ {
+		ctx, cancel := context.WithTimeout(r.ctx, persistDeadline)
+		err := do(ctx)
+		cancel()
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, journal.ErrFenced), errors.Is(err, journal.ErrConflict), errors.Is(err, journal.ErrState), errors.Is(err, journal.ErrNotFound):
+			return fmt.Errorf("%w: %w", errFenced, err)
+		case decided(err):
+			return err
+		case r.ctx.Err() != nil:
+			return errAborted
+		case try == persistTries:
+			return fmt.Errorf("%w: the store failed %d times, last: %w", errAborted, try, err)
+		}
+		r.t.cfg.Logger.Warn("store failed, trying again", "run", r.lease.Run.String(), "try", try, "error", err)
+		select {
+		case <-time.After(wait):
+		case <-r.ctx.Done():
+			return errAborted
+		}
+		wait = min(2*wait, persistLongest)
+	}
+}

@@ -1,0 +1,111 @@
+// Package exec owns one turn of a run: it replays the journal into a fresh guest (Cursor), goes on live
+// and records what becomes visible (Recorder), launches effects and activities, suspends the run when
+// nothing is left to do in memory, and compares a module with its journal. It never decides which run is
+// next and never touches guest memory. Package sched calls it, through host.
+package exec
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"reprise/host/effect"
+	"reprise/host/internal/sandbox"
+	"reprise/journal"
+	"reprise/modules"
+	"reprise/tenant"
+)
+
+// Clock is the database's clock as this node knows it. It may lag behind the database, never run ahead.
+type Clock interface{ Now() time.Time }
+
+// Store is what a turn needs of a journal.
+type Store interface {
+	Commit(ctx context.Context, l journal.Lease, b journal.Batch) (journal.State, error)
+	Entries(ctx context.Context, t tenant.ID, run journal.RunID, from int64, limit int) ([]journal.Entry, error)
+	Arrivals(ctx context.Context, t tenant.ID, run journal.RunID, after int64) ([]journal.Arrival, error)
+	ModuleBytes(ctx context.Context, t tenant.ID, d modules.Digest) ([]byte, error)
+	Alias(ctx context.Context, t tenant.ID, name string) (modules.Alias, error)
+}
+
+// Config says how turns are run; every field but Ended is required.
+type Config struct {
+	Store   Store
+	Engine  *sandbox.Engine
+	Effects effect.Registry
+	Clock   Clock
+	// HoldFor is how long a run may wait for a timer in memory.
+	HoldFor time.Duration
+	// MaxAttempts blocks a run after that many turns in a row that ended with their host.
+	MaxAttempts int
+	Logger      *slog.Logger
+	// Ended is called after a run reached a terminal state or was blocked, in this process.
+	Ended func(run journal.RunID)
+}
+
+// MaxEntries is how long a journal may get; a run that reaches it is blocked, with nothing lost.
+const MaxEntries = 50_000
+
+// Turner runs turns.
+type Turner struct {
+	cfg Config
+	wg  sync.WaitGroup // attempts in flight
+}
+
+// New makes a turner.
+func New(cfg Config) *Turner {
+	if cfg.Ended == nil {
+		cfg.Ended = func(journal.RunID) {}
+	}
+	return &Turner{cfg: cfg}
+}
+
+// Wait returns when no attempt of an effect or activity is in flight, or ctx is done.
+func (t *Turner) Wait(ctx context.Context) {
+	done := make(chan struct{})
+	go func() { t.wg.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}
+
+// Why an execution stopped without a result. None of them is ever recorded.
+var (
+	errSuspended = errors.New("suspended")
+	errReleased  = errors.New("released: the node is draining")
+	errAborted   = errors.New("aborted: the node may not go on")
+	errFenced    = errors.New("fenced: another owner has the run")
+	errLive      = errors.New("the journal ends here")
+	errLimit     = errors.New("the journal is full")
+)
+
+// endError says that the run ends at a wait: deadlock, or cancelled without the guest's help.
+type endError struct {
+	kind    journal.Kind
+	payload []byte
+}
+
+func (e *endError) Error() string { return "run ended: " + string(e.kind) }
+
+// module finds the compiled form of a digest: in the engine, or by the store's bytes.
+// Returns modules.ErrNotFound, or a *modules.RefusedError when the bytes are not the module.
+func (t *Turner) module(ctx context.Context, owner tenant.ID, d modules.Digest) (*sandbox.Module, error) {
+	if m, ok := t.cfg.Engine.Cached(d); ok {
+		return m, nil
+	}
+	b, err := t.cfg.Store.ModuleBytes(ctx, owner, d)
+	if err != nil {
+		return nil, err
+	}
+	if got := modules.DigestOf(b); got != d {
+		return nil, &modules.RefusedError{Code: "module_corrupt", What: "the stored bytes have another digest: " + string(got), Where: string(d), Fix: "push the module again"}
+	}
+	p, err := modules.Prepare(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	return t.cfg.Engine.Load(ctx, p)
+}

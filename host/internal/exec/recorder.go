@@ -1,0 +1,272 @@
+package exec
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"reprise/abi"
+	"reprise/internal/failpoint"
+	"reprise/journal"
+)
+
+var (
+	fpRecorded  = failpoint.New("exec.recorded")  // an entry is visible, not durable
+	fpFlushed   = failpoint.New("exec.flushed")   // entries are durable, the effects after them have not left
+	fpSuspended = failpoint.New("exec.suspended") // the suspension is durable, the instance still exists
+	fpEnded     = failpoint.New("exec.ended")     // the terminal entry is durable, nobody has been told
+)
+
+// arrived is something that a wait may make visible.
+type arrived struct {
+	journal.Arrival
+	kept bool // the inbox has it as it is
+}
+
+// flight is an attempt that has left.
+type flight struct{ cancel context.CancelFunc }
+
+// recorder is the live source: it collects what arrives, makes it visible one at a time as entries, and
+// writes them: before an effect leaves, before it blocks, and at the end of the turn. Without a lease (an activity) it
+// writes nothing and never suspends.
+type recorder struct {
+	t     *Turner
+	x     *execution
+	lease *journal.Lease
+	ctx   context.Context // done when the node may not go on
+	drain <-chan struct{} // closed when the node wants its runs back
+
+	// Used by the guest's goroutine only.
+	seq       int64 // of the next entry
+	buffer    []journal.Entry
+	observed  []string
+	stash     []journal.Arrival
+	published map[string][]byte
+	arrivals  []arrived
+	retries   map[int32]journal.Arrival // progress that an earlier turn left, by handle
+	seen      int64                     // newest inbox position that was read
+
+	mu      sync.Mutex // guards what attempts and the scheduler touch
+	posted  []journal.Arrival
+	flights map[int32]flight
+	mail    int64 // newest inbox position known to exist
+	wake    chan struct{}
+}
+
+func newRecorder(ctx context.Context, t *Turner, lease *journal.Lease, drain <-chan struct{}) *recorder {
+	return &recorder{t: t, ctx: ctx, lease: lease, drain: drain, published: map[string][]byte{},
+		retries: map[int32]journal.Arrival{}, flights: map[int32]flight{}, wake: make(chan struct{}, 1)}
+}
+
+// record makes an entry of what the guest sees next. The guest's time becomes the clock's, or notBefore
+// when the clock lags behind a due time.
+func (r *recorder) record(e journal.Entry, notBefore time.Time) journal.Entry {
+	at := r.t.cfg.Clock.Now().UTC().Truncate(time.Microsecond)
+	if at.Before(notBefore) {
+		at = notBefore
+	}
+	if at.Before(r.x.m.now) {
+		at = r.x.m.now
+	}
+	e.Seq, e.Issued, e.Trail, e.At = r.seq, r.x.m.issued, r.x.m.trail, at
+	r.seq++
+	r.buffer = append(r.buffer, e)
+	fpRecorded.Hit()
+	return e
+}
+
+// next waits for what the set may see next and records it.
+func (r *recorder) next(w waitSet) (journal.Entry, error) {
+	for {
+		if err := r.collect(); err != nil {
+			return journal.Entry{}, err
+		}
+		if e, ok, err := r.take(w); err != nil || ok {
+			return e, err
+		}
+		launched, err := r.launch()
+		if err != nil {
+			return journal.Entry{}, err
+		}
+		if launched {
+			continue
+		}
+		if w.look {
+			return r.record(journal.Entry{Kind: journal.KindLook, Op: journal.NoOp, Status: abi.OK}, time.Time{}), nil
+		}
+		if err := r.block(w); err != nil {
+			return journal.Entry{}, err
+		}
+	}
+}
+
+// take finds what came first among arrivals and timers that the set may see.
+func (r *recorder) take(w waitSet) (e journal.Entry, ok bool, err error) {
+	i, o, err := r.firstArrival(w)
+	if err != nil {
+		return e, false, err
+	}
+	timer, at, timed := w.nextTimer(r.x.m)
+	if timed && !at.After(r.t.cfg.Clock.Now()) && (i < 0 || at.Before(r.arrivals[i].At)) {
+		if timer == nil {
+			return r.record(journal.Entry{Kind: journal.KindSleep, Op: journal.NoOp, Request: dueText(at), Status: abi.OK}, at), true, nil
+		}
+		return r.record(journal.Entry{Kind: timer.kind, Op: timer.handle, Request: timer.request, Status: abi.OK}, at), true, nil
+	}
+	if i < 0 {
+		return e, false, nil
+	}
+	a := r.arrivals[i]
+	r.arrivals = append(r.arrivals[:i], r.arrivals[i+1:]...)
+	if a.kept || o != nil && o.stashed {
+		r.observed = append(r.observed, a.ID)
+	}
+	if a.Kind == journal.ArrivalCancel {
+		return r.record(journal.Entry{Kind: journal.KindCancel, Op: abi.CancelHandle, Status: abi.OK, Payload: a.Payload}, time.Time{}), true, nil
+	}
+	e = journal.Entry{Kind: o.kind, Op: o.handle, Name: o.name, Request: o.request, Options: o.options, Status: a.Status, Payload: a.Payload}
+	return r.record(e, time.Time{}), true, nil
+}
+
+// firstArrival returns the index of the first arrival that the set may see, -1 for none, and its op.
+// A guest that does not know of cancellation is ended by it here.
+func (r *recorder) firstArrival(w waitSet) (int, *op, error) {
+	for _, a := range r.arrivals {
+		if a.Kind == journal.ArrivalCancel && !r.x.m.cancelAware {
+			f := abi.NewFailure(abi.CodeCancelled, "the run was cancelled: %s", a.Payload)
+			if len(a.Payload) == 0 {
+				f.Message = "the run was cancelled"
+			}
+			return -1, nil, &endError{kind: journal.KindCancelled, payload: f.Encode()}
+		}
+	}
+	for i, a := range r.arrivals {
+		switch a.Kind {
+		case journal.ArrivalDone:
+			if o := r.x.m.get(a.Op); w.has(o) {
+				return i, o, nil
+			}
+		case journal.ArrivalSignal:
+			var found *op
+			w.pending(r.x.m, func(o *op) bool {
+				if o.kind == journal.KindSignal && o.name == a.Name {
+					found = o
+				}
+				return found == nil
+			})
+			if found != nil {
+				return i, found, nil
+			}
+		case journal.ArrivalCancel:
+			if w.cancel && !r.x.m.cancelled {
+				return i, nil, nil
+			}
+		}
+	}
+	return -1, nil, nil
+}
+
+// collect takes in what attempts have posted and what the inbox has that was not read.
+func (r *recorder) collect() error {
+	r.mu.Lock()
+	posted, mail := r.posted, r.mail
+	r.posted = nil
+	r.mu.Unlock()
+	for _, a := range posted {
+		r.arrive(a, false)
+	}
+	if mail <= r.seen || r.lease == nil {
+		return nil
+	}
+	var inbox []journal.Arrival
+	err := r.persist(func(ctx context.Context) (err error) {
+		inbox, err = r.t.cfg.Store.Arrivals(ctx, r.lease.Tenant, r.lease.Run, r.seen)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, a := range inbox {
+		r.arrive(a, true)
+	}
+	r.seen = max(r.seen, mail)
+	return nil
+}
+
+// arrive sorts one arrival in.
+func (r *recorder) arrive(a journal.Arrival, kept bool) {
+	r.seen = max(r.seen, a.Pos)
+	o := r.x.m.get(a.Op)
+	switch {
+	case a.Kind == journal.ArrivalRetry && kept:
+		r.retries[a.Op] = a
+	case a.Kind == journal.ArrivalRetry:
+		if o != nil && o.pending() {
+			o.launched, o.attempts, o.retryAt, o.stashed = false, a.Attempt, a.RetryAt, true
+			r.stash = append(r.stash, a)
+		}
+	case a.Kind == journal.ArrivalDone && !kept:
+		if o == nil || !o.pending() { // given up meanwhile
+			return
+		}
+		o.done = true
+		r.arrivals = append(r.arrivals, arrived{Arrival: a})
+	default:
+		r.arrivals = append(r.arrivals, arrived{Arrival: a, kept: kept})
+	}
+}
+
+// giveUp forgets an op that the guest cancelled.
+func (r *recorder) giveUp(o *op) {
+	r.mu.Lock()
+	f, ok := r.flights[o.handle]
+	delete(r.flights, o.handle)
+	r.mu.Unlock()
+	if ok {
+		f.cancel()
+	}
+	for i, a := range r.arrivals {
+		if a.Kind == journal.ArrivalDone && a.Op == o.handle {
+			r.arrivals = append(r.arrivals[:i], r.arrivals[i+1:]...)
+			o.stashed = o.stashed || a.kept
+			break
+		}
+	}
+	if _, ok := r.retries[o.handle]; ok || o.stashed {
+		r.observed = append(r.observed, opID(o.handle))
+	}
+}
+
+func (r *recorder) publish(key string, value []byte) { r.published[key] = value }
+
+// post hands over what an attempt brought, from any goroutine.
+func (r *recorder) post(a journal.Arrival) {
+	r.mu.Lock()
+	if _, ok := r.flights[a.Op]; ok {
+		delete(r.flights, a.Op)
+		r.posted = append(r.posted, a)
+	}
+	r.mu.Unlock()
+	r.nudge()
+}
+
+// Mail tells the recorder that the run's inbox has something up to a position.
+func (r *recorder) Mail(pos int64) {
+	r.mu.Lock()
+	r.mail = max(r.mail, pos)
+	r.mu.Unlock()
+	r.nudge()
+}
+
+func (r *recorder) nudge() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (r *recorder) inFlight() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.flights)
+}

@@ -1,0 +1,297 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"reprise/abi"
+	"reprise/host/internal/sandbox"
+	"reprise/internal/failpoint"
+	"reprise/journal"
+	"reprise/modules"
+)
+
+var (
+	fpClaimed  = failpoint.New("exec.claimed")  // the claim is durable, nothing was executed
+	fpReplayed = failpoint.New("exec.replayed") // the journal was read, the guest has not begun
+)
+
+// replayTries is how often a mismatch is tried again before the run is blocked: one odd replay, say by
+// a damaged read, must not condemn a run.
+const replayTries = 2
+
+// Turn is one claimed run on its way to suspension or end.
+type Turn struct {
+	t     *Turner
+	claim journal.Claim
+
+	drain     chan struct{}
+	drainOnce sync.Once
+
+	mu   sync.Mutex
+	rec  *recorder // of the try that runs now
+	mail int64
+}
+
+// Open makes the turn of a claim. Run must be called.
+func (t *Turner) Open(c journal.Claim) *Turn {
+	return &Turn{t: t, claim: c, drain: make(chan struct{})}
+}
+
+// Mail says that the run's inbox has something up to pos.
+func (u *Turn) Mail(pos int64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.mail = max(u.mail, pos)
+	if u.rec != nil {
+		u.rec.Mail(pos)
+	}
+}
+
+// Drain asks the turn to give its run back as soon as no effect is in flight.
+func (u *Turn) Drain() { u.drainOnce.Do(func() { close(u.drain) }) }
+
+// Run executes until the run is suspended, ends, is blocked, or may not go on here. ctx is done when the
+// node may not go on: then nothing more is written, except that the run is given back if it still can be.
+func (u *Turn) Run(ctx context.Context) {
+	log := u.log()
+	fpClaimed.Hit()
+	if n := u.claim.Run.Attempts; n > u.t.cfg.MaxAttempts {
+		u.block(ctx, fmt.Sprintf("crash_loop: %d turns in a row ended with their host", n-1))
+		return
+	}
+	var err error
+	for try := 0; try <= replayTries; try++ {
+		err = u.once(ctx)
+		var odd *NondeterminismError
+		if !errors.As(err, &odd) {
+			break
+		}
+		log.Warn("replay does not match", "try", try+1, "seq", odd.Seq, "error", odd.Summary())
+	}
+	u.settle(ctx, err, log)
+}
+
+// settle acts on how the turn stopped.
+func (u *Turn) settle(ctx context.Context, err error, log *slog.Logger) {
+	var odd *NondeterminismError
+	var refused *modules.RefusedError
+	switch {
+	case err == nil:
+		u.t.cfg.Ended(u.claim.Lease.Run)
+	case errors.Is(err, errSuspended):
+	case errors.Is(err, errFenced):
+		log.Warn("lost the run to another owner", "error", err)
+	case errors.Is(err, errReleased), errors.Is(err, errAborted):
+		u.release(ctx, log, err)
+	case errors.As(err, &odd):
+		log.Error(odd.Error())
+		u.block(ctx, odd.Summary())
+	case errors.Is(err, errLimit):
+		u.block(ctx, fmt.Sprintf("journal_limit: the journal has %d entries, the limit", MaxEntries))
+	case errors.Is(err, modules.ErrNotFound):
+		u.block(ctx, "module_missing: the store has no module "+string(u.claim.Run.Digest))
+	case errors.As(err, &refused):
+		u.block(ctx, refused.Code+": "+refused.Error())
+	case errors.Is(err, errCorrupt):
+		u.block(ctx, "corrupt_history: "+err.Error())
+	default:
+		log.Error("turn failed inside the host", "error", err)
+		u.release(ctx, log, err)
+	}
+}
+
+// releaseFor bounds the last write of a turn that may not go on.
+const releaseFor = 5 * time.Second
+
+// release gives the run back. What the guest saw is written with it, so that it need not be done again.
+func (u *Turn) release(ctx context.Context, log *slog.Logger, why error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseFor)
+	defer cancel()
+	u.mu.Lock()
+	rec := u.rec
+	u.mu.Unlock()
+	next := &journal.Transition{State: journal.Ready, KeepAttempts: !errors.Is(why, errReleased)}
+	var err error
+	if rec != nil && len(rec.buffer) > 0 {
+		rec.ctx = ctx
+		err = rec.flush(next)
+	} else {
+		_, err = u.t.cfg.Store.Commit(ctx, u.claim.Lease, journal.Batch{Next: next})
+	}
+	if err != nil {
+		log.Warn("could not give the run back; it is taken over when the lease ends", "error", err)
+	}
+}
+
+// block stops the run until an operator acts.
+func (u *Turn) block(ctx context.Context, reason string) {
+	log := u.log()
+	log.Error("run blocked", "reason", reason)
+	rec := newRecorder(ctx, u.t, &u.claim.Lease, u.drain)
+	_, err := rec.commit(journal.Batch{Next: &journal.Transition{State: journal.Blocked, Reason: reason}})
+	if err != nil {
+		log.Error("could not block the run", "error", err)
+		return
+	}
+	u.t.cfg.Ended(u.claim.Lease.Run)
+}
+
+func (u *Turn) log() *slog.Logger {
+	r := u.claim.Run
+	return u.t.cfg.Logger.With("run", r.ID.String(), "tenant", string(r.Tenant), "workflow", r.Workflow, "module", r.Digest.Short())
+}
+
+// once is one try: load, replay, go on. It returns nil when the run has ended.
+func (u *Turn) once(ctx context.Context) error {
+	tctx, cancel := context.WithCancel(ctx)
+	defer cancel() // attempts still in flight are told to stop
+	run, lease := u.claim.Run, u.claim.Lease
+	rec := newRecorder(tctx, u.t, &lease, u.drain)
+	u.mu.Lock()
+	u.rec = rec
+	rec.mail = max(u.mail, run.InboxPos)
+	u.mu.Unlock()
+
+	var entries []journal.Entry
+	err := rec.persist(func(ctx context.Context) (err error) {
+		entries, err = u.t.history(ctx, run)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	var mod *sandbox.Module
+	err = rec.persist(func(ctx context.Context) (err error) {
+		mod, err = u.t.module(ctx, run.Tenant, run.Digest)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	x := &execution{run: run, digest: run.Digest, m: newMachine(run.ID[:]), cur: cursor{entries: entries}, rec: rec,
+		entry:       sandbox.Entry{Kind: abi.EntryWorkflow, Name: run.Entry, Input: run.Input, Info: about(run, run.Digest, 0), Args: []string{argv0(run)}},
+		idempotency: fmt.Sprintf("%s/%s", run.Tenant, run.ID), log: guestLog(u.log())}
+	rec.x, rec.seq = x, int64(len(entries))
+	fpReplayed.Hit()
+	if err := rec.collect(); err != nil {
+		return err
+	}
+	if err := x.begin(); err != nil {
+		return err
+	}
+	return u.finish(x, mod.Run(tctx, x, ""))
+}
+
+// argv0 is the name that a program without SDK finds as its first argument.
+func argv0(r journal.Run) string {
+	if r.Entry != "" {
+		return r.Entry
+	}
+	return r.Workflow
+}
+
+// finish turns an ending into the terminal entry, and checks or writes it.
+func (u *Turn) finish(x *execution, end sandbox.Ending) error {
+	e, err := x.terminal(end)
+	if err != nil {
+		return err
+	}
+	if x.cur.more() {
+		return x.compareEnd(e)
+	}
+	u.warnPending(x)
+	e = x.rec.record(e, time.Time{})
+	next := &journal.Transition{State: journal.Completed, Output: e.Payload}
+	if e.Kind != journal.KindCompleted {
+		next = &journal.Transition{State: journal.Failed, Failure: e.Payload, Reason: reasonOf(e.Payload)}
+		if e.Kind == journal.KindCancelled {
+			next.State = journal.Cancelled
+		}
+	}
+	if err := x.rec.flush(next); err != nil {
+		return err
+	}
+	fpEnded.Hit()
+	return nil
+}
+
+// warnPending tells the author that something was asked and never waited for.
+func (u *Turn) warnPending(x *execution) {
+	n := 0
+	for _, o := range x.m.pendingOps() {
+		if o.kind == journal.KindEffect || o.kind == journal.KindActivity {
+			n++
+		}
+	}
+	if n > 0 {
+		u.log().Warn("the run ended while effects were pending; they are given up", "pending", n)
+	}
+}
+
+// maxReason bounds the one line that a run keeps of its failure.
+const maxReason = 1000
+
+func reasonOf(failure []byte) string {
+	f := abi.DecodeFailure(failure)
+	return printable(f.Error(), maxReason)
+}
+
+// terminal is the entry that an ending amounts to; an error when the guest did not end.
+func (x *execution) terminal(end sandbox.Ending) (journal.Entry, error) {
+	e := journal.Entry{Op: journal.NoOp, Status: abi.OK, Kind: journal.KindCompleted, Payload: end.Output}
+	var ended *endError
+	var odd *NondeterminismError
+	switch {
+	case errors.As(end.Cause, &ended):
+		e.Kind, e.Payload = ended.kind, ended.payload
+	case errors.As(end.Cause, &odd):
+		odd.Stack = end.Stack
+		return e, odd
+	case errors.Is(end.Cause, sandbox.ErrNoExport):
+		e.Kind, e.Payload = journal.KindFailed, abi.NewFailure(abi.CodeMisuse, "%s", end.Cause.Error()).Encode()
+	case end.Cause != nil:
+		return e, end.Cause
+	case end.Failure != nil:
+		e.Kind, e.Payload = journal.KindFailed, end.Failure.Encode()
+		if x.m.cancelled && end.Failure.Code == abi.CodeCancelled {
+			e.Kind = journal.KindCancelled
+		}
+	}
+	if e.Kind != journal.KindCompleted {
+		e.Status = abi.Failed
+	}
+	return e, nil
+}
+
+// compareEnd checks a guest's end against the journal's.
+func (x *execution) compareEnd(got journal.Entry) error {
+	e := x.cur.peek()
+	if e.Kind != got.Kind {
+		return x.mismatch(e, endStep(got.Kind, got.Payload), "")
+	}
+	if e.Kind == journal.KindCompleted && string(e.Payload) != string(got.Payload) {
+		at := firstDifference(e.Payload, got.Payload)
+		return x.mismatch(e, endStep(got.Kind, got.Payload), fmt.Sprintf("the output, from byte %d on", at))
+	}
+	if want, have := endStep(e.Kind, e.Payload), endStep(got.Kind, got.Payload); want.name != have.name {
+		return x.mismatch(e, have, "the failure's code")
+	}
+	if err := x.compareTrail(e, endStep(got.Kind, got.Payload)); err != nil {
+		return err
+	}
+	x.cur.pos++
+	return nil
+}
+
+// guestLog writes a guest's lines to the host's log.
+func guestLog(log *slog.Logger) func(int32, string, string) {
+	levels := map[int32]slog.Level{abi.LogDebug: slog.LevelDebug, abi.LogInfo: slog.LevelInfo, abi.LogWarn: slog.LevelWarn, abi.LogError: slog.LevelError}
+	return func(level int32, source, line string) {
+		log.Log(context.Background(), levels[level], line, "guest", true, "source", source)
+	}
+}

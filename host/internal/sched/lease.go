@@ -1,0 +1,170 @@
+package sched
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"reprise/journal"
+)
+
+// renewals is how often a lease is renewed within its time: two may be lost before anyone may steal.
+const renewals = 3
+
+// beat renews the node's lease. When that cannot be done in time the node stops its runs before another may
+// start them, and then registers anew.
+func (d *Dispatcher) beat(ctx context.Context) {
+	tick := time.NewTicker(d.cfg.LeaseTTL / renewals)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		d.mu.Lock()
+		node, lapsed, expires := d.node.ID, d.lapsed, d.renewed.Add(d.cfg.LeaseTTL)
+		d.mu.Unlock()
+		if lapsed != nil {
+			d.recover(ctx)
+			continue
+		}
+		d.renew(ctx, node, expires)
+	}
+}
+
+// renew sends one heartbeat. The lease counts from before it was sent, so that this node's view of its end
+// is never later than the database's.
+func (d *Dispatcher) renew(ctx context.Context, node string, expires time.Time) {
+	sent := time.Now()
+	hctx, cancel := context.WithDeadline(ctx, expires)
+	now, err := d.cfg.Store.Heartbeat(hctx, node, d.cfg.LeaseTTL)
+	cancel()
+	switch {
+	case err == nil:
+		d.cfg.Clock.Set(now)
+		d.mu.Lock()
+		d.renewed = sent
+		d.mu.Unlock()
+	case ctx.Err() != nil:
+	case errors.Is(err, journal.ErrNodeLapsed):
+		d.lapse(err)
+	case !time.Now().Before(expires):
+		d.lapse(errors.New("the node could not renew its lease in time"))
+	default:
+		d.cfg.Logger.Warn("cannot renew the node's lease, trying again", "error", err)
+		d.retrySoon(ctx, node, expires)
+	}
+}
+
+// retrySoon tries again before the next tick, so that a short outage does not cost the lease.
+func (d *Dispatcher) retrySoon(ctx context.Context, node string, expires time.Time) {
+	select {
+	case <-time.After(min(d.cfg.LeaseTTL/(4*renewals), time.Second)):
+		d.renew(ctx, node, expires)
+	case <-ctx.Done():
+	}
+}
+
+// lapse stops every run of the node: whatever they would write is fenced, and what they would do to the
+// world may be done elsewhere by now.
+func (d *Dispatcher) lapse(why error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.lapsed != nil {
+		return
+	}
+	d.lapsed = why
+	d.cfg.Logger.Error("the node's lease has lapsed; its runs are stopped", "node", d.node.ID, "runs", len(d.running), "error", why)
+	for _, r := range d.running {
+		r.cancel()
+	}
+}
+
+// recover gets a new registration after a lapse, once no run of the old one is executing.
+func (d *Dispatcher) recover(ctx context.Context) {
+	select {
+	case <-d.stopped():
+	case <-time.After(d.cfg.LeaseTTL): // a guest that computes cannot be stopped; its writes are fenced
+	case <-ctx.Done():
+		return
+	}
+	if err := d.register(ctx); err != nil {
+		if ctx.Err() == nil {
+			d.cfg.Logger.Warn("cannot register the node again", "error", err)
+		}
+		return
+	}
+	d.wake()
+}
+
+// Stop gives everything back: no new claims, runs that wait are released at once, effects in flight get
+// DrainTimeout, then the node's lease ends. It returns when no turn is executing or ctx is done.
+func (d *Dispatcher) Stop(ctx context.Context) error {
+	d.mu.Lock()
+	d.draining = true
+	d.mu.Unlock()
+	d.stopDispatch()
+	d.dispatching.Wait() // no claim is under way any more
+
+	d.mu.Lock()
+	for _, r := range d.running {
+		r.turn.Drain()
+	}
+	node := d.node.ID
+	d.mu.Unlock()
+
+	stopped := d.stopped()
+	grace, cancel := context.WithTimeout(ctx, d.cfg.DrainTimeout)
+	defer cancel()
+	select {
+	case <-stopped:
+	case <-grace.Done():
+		d.abort()
+		select {
+		case <-stopped:
+		case <-ctx.Done():
+		case <-time.After(d.cfg.DrainTimeout): // a guest that computes; its writes are fenced below
+		}
+	}
+	fpDrained.Hit()
+	err := d.cfg.Store.Unregister(context.WithoutCancel(ctx), node)
+	d.cancel()
+	d.beating.Wait()
+	return err
+}
+
+func (d *Dispatcher) abort() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, r := range d.running {
+		r.cancel()
+	}
+}
+
+// Clock is the database's clock as this node knows it: the last reading, moved on by the local monotonic
+// clock. A reading is taken when its answer is here, so the estimate lags behind the database and never
+// runs ahead of it. A jump of the local wall clock does not touch it.
+type Clock struct {
+	mu   sync.Mutex
+	read time.Time // of the database
+	at   time.Time // local, with monotonic part
+}
+
+// Set takes a reading of the database's clock.
+func (c *Clock) Set(now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.read, c.at = now, time.Now()
+}
+
+// Now is the estimate; the zero time before the first reading.
+func (c *Clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.read.IsZero() {
+		return time.Time{}
+	}
+	return c.read.Add(time.Since(c.at))
+}

@@ -1,0 +1,279 @@
+// Package sched owns who runs what on this node: it keeps the node's lease, finds runs that may make
+// progress, hands each to a Turner, tells running turns that something arrived, and gives everything
+// back when the node drains. It never reads guest memory and never writes entries. Package host starts
+// and stops it.
+package sched
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"reprise/internal/failpoint"
+	"reprise/journal"
+)
+
+var fpDrained = failpoint.New("sched.drained") // runs were given back, the node's lease still stands
+
+// Turn is one claimed run while it executes here.
+type Turn interface {
+	// Run returns when the run is suspended, ended, blocked or may not go on; soon after ctx is done.
+	Run(ctx context.Context)
+	// Mail says that the run's inbox has something up to a position.
+	Mail(pos int64)
+	// Drain asks for the run back as soon as it can be given.
+	Drain()
+}
+
+// Store is what the dispatcher needs of a journal.
+type Store interface {
+	journal.Nodes
+	Claim(ctx context.Context, node string, limit int) (journal.Claims, error)
+	Mail(ctx context.Context, node string, seen map[journal.RunID]int64) (map[journal.RunID]int64, error)
+	Hints() <-chan struct{}
+}
+
+// Config says how a node behaves; every field is required.
+type Config struct {
+	Store        Store
+	Name         string
+	LeaseTTL     time.Duration
+	Poll         time.Duration
+	MaxRunning   int
+	DrainTimeout time.Duration
+	Logger       *slog.Logger
+	Clock        *Clock
+	// Open makes the turn of a claim.
+	Open func(journal.Claim) Turn
+}
+
+// Dispatcher is a node's scheduler.
+type Dispatcher struct {
+	cfg  Config
+	kick chan struct{} // a turn ended: there is room, and its run may be ready again
+
+	mu       sync.Mutex
+	node     journal.Node
+	renewed  time.Time // local, before the last renewal that succeeded was sent
+	running  map[journal.RunID]*running
+	draining bool
+	lapsed   error // why the node has no lease now
+
+	active   int // turns that are executing, also those that lost their run
+	idle     *sync.Cond
+
+	dispatching, beating sync.WaitGroup
+	stopDispatch, cancel context.CancelFunc
+}
+
+type running struct {
+	turn   Turn
+	cancel context.CancelFunc
+	seen   int64 // inbox position that the turn has been told of
+}
+
+// New makes a dispatcher.
+func New(cfg Config) *Dispatcher {
+	d := &Dispatcher{cfg: cfg, kick: make(chan struct{}, 1), running: map[journal.RunID]*running{}}
+	d.idle = sync.NewCond(&d.mu)
+	return d
+}
+
+// Start registers the node and begins to work. Stop must be called when it returned nil.
+func (d *Dispatcher) Start(ctx context.Context) error {
+	if err := d.register(ctx); err != nil {
+		return err
+	}
+	ctx, d.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	dctx, stop := context.WithCancel(ctx)
+	d.stopDispatch = stop
+	d.beating.Go(func() { d.beat(ctx) })
+	d.dispatching.Go(func() { d.dispatch(dctx, ctx) })
+	return nil
+}
+
+func (d *Dispatcher) register(ctx context.Context) error {
+	sent := time.Now()
+	node, err := d.cfg.Store.Register(ctx, d.cfg.Name, d.cfg.LeaseTTL)
+	if err != nil {
+		return fmt.Errorf("register node %s: %w", d.cfg.Name, err)
+	}
+	now, err := d.cfg.Store.Now(ctx)
+	if err != nil {
+		return fmt.Errorf("read the database's clock: %w", err)
+	}
+	d.cfg.Clock.Set(now)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.node, d.renewed, d.lapsed = node, sent, nil
+	d.cfg.Logger.Info("node registered", "node", node.ID)
+	return nil
+}
+
+// Node is the id of the node's current registration.
+func (d *Dispatcher) Node() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.node.ID
+}
+
+// Ready says why the node takes no work: draining, or no lease.
+func (d *Dispatcher) Ready() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.draining {
+		return errors.New("draining")
+	}
+	return d.lapsed
+}
+
+// wake makes the dispatcher look for work now.
+func (d *Dispatcher) wake() {
+	select {
+	case d.kick <- struct{}{}:
+	default:
+	}
+}
+
+// dispatch claims due runs: when hinted, when a turn ended, when the next timer is due, and every Poll.
+// Turns live under turns, which outlasts the loop while the node drains.
+func (d *Dispatcher) dispatch(ctx, turns context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-d.kick:
+		case <-d.cfg.Store.Hints():
+		case <-timer.C:
+		}
+		next := d.round(ctx, turns)
+		timer.Reset(next)
+	}
+}
+
+// soonest keeps a timer that is due, but cannot be claimed yet, from making the loop spin.
+const soonest = 2 * time.Millisecond
+
+// round claims what there is room for, delivers mail, and says when to look again.
+func (d *Dispatcher) round(ctx, turns context.Context) time.Duration {
+	next := d.cfg.Poll
+	for {
+		room, node, ok := d.room()
+		if !ok {
+			return next
+		}
+		found, err := d.cfg.Store.Claim(ctx, node, room)
+		if err != nil {
+			d.claimFailed(ctx, err)
+			return next
+		}
+		d.cfg.Clock.Set(found.Now)
+		for _, c := range found.Claims {
+			d.run(turns, c)
+		}
+		if found.NextDue >= 0 {
+			next = min(next, max(found.NextDue, soonest))
+		}
+		if room == 0 || len(found.Claims) < room {
+			break
+		}
+	}
+	d.deliver(ctx)
+	return next
+}
+
+// room is how many more runs the node may own; ok is false when it may not claim at all.
+func (d *Dispatcher) room() (n int, node string, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.draining || d.lapsed != nil {
+		return 0, "", false
+	}
+	return max(d.cfg.MaxRunning-len(d.running), 0), d.node.ID, true
+}
+
+func (d *Dispatcher) claimFailed(ctx context.Context, err error) {
+	switch {
+	case ctx.Err() != nil:
+	case errors.Is(err, journal.ErrNodeLapsed):
+		d.lapse(err)
+	default:
+		d.cfg.Logger.Warn("cannot claim runs", "error", err)
+	}
+}
+
+// run executes a claim on a goroutine of its own.
+func (d *Dispatcher) run(ctx context.Context, c journal.Claim) {
+	ctx, cancel := context.WithCancel(ctx)
+	r := &running{turn: d.cfg.Open(c), cancel: cancel, seen: c.Run.InboxPos}
+	d.mu.Lock()
+	if d.lapsed != nil { // the lease ended while the claim was under way
+		cancel()
+	}
+	d.active++
+	d.running[c.Lease.Run] = r
+	d.mu.Unlock()
+	if c.StolenFrom != "" {
+		d.cfg.Logger.Info("took over a run", "run", c.Lease.Run.String(), "from", c.StolenFrom)
+	}
+	go func() { // Stop and recover wait for active to be 0
+		defer cancel()
+		r.turn.Run(ctx)
+		d.mu.Lock()
+		if d.running[c.Lease.Run] == r {
+			delete(d.running, c.Lease.Run)
+		}
+		d.active--
+		d.idle.Broadcast()
+		d.mu.Unlock()
+		d.wake()
+	}()
+}
+
+// stopped is closed when no turn is executing.
+func (d *Dispatcher) stopped() <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		for d.active > 0 {
+			d.idle.Wait()
+		}
+		close(done)
+	}()
+	return done
+}
+
+// deliver tells running turns of arrivals. It asks the store by level, so that no lost hint matters.
+func (d *Dispatcher) deliver(ctx context.Context) {
+	d.mu.Lock()
+	seen := make(map[journal.RunID]int64, len(d.running))
+	for id, r := range d.running {
+		seen[id] = r.seen
+	}
+	node := d.node.ID
+	d.mu.Unlock()
+	if len(seen) == 0 {
+		return
+	}
+	mail, err := d.cfg.Store.Mail(ctx, node, seen)
+	if err != nil {
+		if ctx.Err() == nil {
+			d.cfg.Logger.Warn("cannot look for arrivals", "error", err)
+		}
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for id, pos := range mail {
+		if r := d.running[id]; r != nil && pos > r.seen {
+			r.seen = pos
+			r.turn.Mail(pos)
+		}
+	}
+}
