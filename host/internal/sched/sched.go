@@ -62,8 +62,8 @@ type Dispatcher struct {
 	draining bool
 	lapsed   error // why the node has no lease now
 
-	active   int // turns that are executing, also those that lost their run
-	idle     *sync.Cond
+	active int // turns that are executing, also those that lost their run
+	idle   *sync.Cond
 
 	dispatching, beating sync.WaitGroup
 	stopDispatch, cancel context.CancelFunc

@@ -1,0 +1,60 @@
+# Everything goes through this file: `make help` lists the targets.
+# A machine needs Go, git and make; `make test` installs Postgres from the distribution's packages when it is absent.
+
+SHELL       := /bin/bash
+export CGO_ENABLED := 0
+VERSION     := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS     := -s -w -X main.version=$(VERSION)
+TIMEOUT     := 15m
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list the targets
+	@awk -F':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build bin/reprise
+	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/reprise ./cmd/host
+
+.PHONY: run
+run: build ## the main job: an order survives the death of its host, on the embedded store
+	go build -trimpath -o bin/shop ./examples/order-saga/shop
+	go run ./examples/order-saga/demo -reprise bin/reprise -shop bin/shop
+
+.PHONY: test
+test: deps build ## install what is missing, then every test, with and without the race detector
+	go vet ./...
+	go test -timeout $(TIMEOUT) ./...
+	cd guest-sdk/go && go vet ./... && go test -timeout $(TIMEOUT) ./...
+	CGO_ENABLED=1 go test -race -timeout $(TIMEOUT) ./...
+
+.PHONY: deps
+deps: ## install Postgres from the distribution's packages when it is absent (as root)
+	@scripts/deps
+
+.PHONY: verify
+verify: ## generated files are what their sources yield; formatting
+	@test -z "$$(gofmt -l .)" || { echo "gofmt:"; gofmt -l .; exit 1; }
+	go test -count=1 ./abi/... ./host/api/ ./journal/ -run 'Golden|Generated|OpenAPI|UpToDate'
+
+.PHONY: generate
+generate: ## rewrite generated and golden files
+	UPDATE=1 go test -count=1 ./abi/... ./host/api/ ./journal/ ./host/internal/exec/
+
+.PHONY: fuzz
+fuzz: ## fuzz the readers of hostile bytes, 30 s each
+	go test -run '^$$' -fuzz FuzzDecode -fuzztime 30s ./modules/binary
+	go test -run '^$$' -fuzz FuzzPrepare -fuzztime 30s ./modules
+
+.PHONY: fixtures
+fixtures: ## rebuild testdata/wasm/*.wasm from their text (needs wat2wasm of the package wabt)
+	@for f in testdata/wasm/*.wat; do wat2wasm $$f -o $${f%.wat}.wasm || exit 1; done
+
+.PHONY: fmt
+fmt: ## format the sources
+	gofmt -w abi cmd examples guest-sdk host internal journal modules tenant
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf bin
