@@ -1,0 +1,62 @@
+// Command reprise is the host and its command line. dev and serve run a node; every other command
+// speaks to a node over HTTP. This package parses, wires and prints; it decides nothing about runs.
+//
+// On stdout there is data only, on stderr everything else. docs/CLI.md lists commands and exit codes.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/urfave/cli/v2"
+)
+
+func main() {
+	os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run is the whole program: it returns the exit code.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // the second signal ends the process at once
+
+	p := &program{stdin: stdin, stdout: stdout, stderr: stderr}
+	app := p.app()
+	arranged, err := arrange(app, args[1:])
+	if err == nil {
+		err = app.RunContext(ctx, append([]string{app.Name}, arranged...))
+	}
+	return p.finish(ctx, app, err)
+}
+
+// program is where a command reads and writes.
+type program struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+}
+
+// finish tells an error and gives its exit code.
+func (p *program) finish(ctx context.Context, app *cli.App, err error) int {
+	var usage *usageError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, errNoCommand):
+		app.Writer = p.stderr
+		_ = cli.ShowAppHelp(cli.NewContext(app, nil, nil))
+		return exitUsage
+	case errors.As(err, &usage):
+		fmt.Fprintf(p.stderr, "reprise: %s\nsee: %s --help\n", clean(usage.what), usage.command)
+		return exitUsage
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		return exitInterrupted
+	}
+	tell(p.stderr, err)
+	return exitCode(err)
+}

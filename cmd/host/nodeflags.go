@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"reprise/host"
+	"reprise/tenant"
+)
+
+// settings is what a node is told by its flags.
+type settings struct {
+	mode      string // dev or serve
+	journal   string // what openJournal understands
+	http      string
+	addrFile  string
+	watch     string
+	allow     []string
+	logLevel  slog.Level
+	tokens    tenant.Tokens
+	tokenHint string // how clients prove themselves, for people
+	host      host.Config
+}
+
+// nodeFlags are the flags that dev and serve share; nodeName is the default of --node.
+func nodeFlags(nodeName string) []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "http", Value: "127.0.0.1:7070", Usage: "address to serve the API on; port 0 takes a free one", EnvVars: []string{"REPRISE_HTTP"}},
+		&cli.StringFlag{Name: "addr-file", Usage: "write the address that is served to this file", EnvVars: []string{"REPRISE_ADDR_FILE"}},
+		&cli.StringFlag{Name: "watch", Usage: "push every .wasm file that appears or changes in this folder", EnvVars: []string{"REPRISE_WATCH"}},
+		&cli.StringSliceFlag{Name: "allow-host", Usage: "let guests send HTTP requests to HOST[:PORT]; may be repeated; none are allowed otherwise", EnvVars: []string{"REPRISE_ALLOW_HOST"}},
+		&cli.StringFlag{Name: "node", Value: nodeName, Usage: "the node's name, the same after a restart and different from other live nodes'", EnvVars: []string{"REPRISE_NODE"}},
+		&cli.StringFlag{Name: "cache-dir", Usage: "keep compiled modules here between restarts", EnvVars: []string{"REPRISE_CACHE_DIR"}},
+		&cli.DurationFlag{Name: "lease-ttl", Value: 15 * time.Second, Usage: "how long a dead node keeps its runs", EnvVars: []string{"REPRISE_LEASE_TTL"}},
+		&cli.DurationFlag{Name: "poll", Value: time.Second, Usage: "how often the journal is asked for due work when no hint comes", EnvVars: []string{"REPRISE_POLL"}},
+		&cli.IntFlag{Name: "max-running", Value: 256, Usage: "runs that this node owns at once", EnvVars: []string{"REPRISE_MAX_RUNNING"}},
+		&cli.StringFlag{Name: "log-level", Value: "info", Usage: "debug, info, warn or error", EnvVars: []string{"REPRISE_LOG_LEVEL"}},
+		&cli.StringFlag{Name: "api-token-file", Usage: "accept the bearer tokens of this file: one token, or lines of tenant and token", EnvVars: []string{"REPRISE_API_TOKEN_FILE"}},
+	}
+}
+
+// settingsOf reads the flags that dev and serve share.
+func settingsOf(c *cli.Context) (settings, error) {
+	usage := func(format string, args ...any) error {
+		return &usageError{command: c.Command.HelpName, what: fmt.Sprintf(format, args...)}
+	}
+	s := settings{
+		mode: c.Command.Name, http: c.String("http"), addrFile: c.String("addr-file"), watch: c.String("watch"),
+		allow: c.StringSlice("allow-host"),
+		host: host.Config{
+			Name: c.String("node"), CacheDir: c.String("cache-dir"),
+			LeaseTTL: c.Duration("lease-ttl"), Poll: c.Duration("poll"), MaxRunning: c.Int("max-running"),
+		},
+	}
+	if err := s.logLevel.UnmarshalText([]byte(c.String("log-level"))); err != nil {
+		return s, usage("--log-level is %.40q, not debug, info, warn or error", c.String("log-level"))
+	}
+	if s.host.LeaseTTL <= 0 || s.host.Poll <= 0 {
+		return s, usage("--lease-ttl and --poll are longer than 0")
+	}
+	if s.host.MaxRunning < 1 {
+		return s, usage("--max-running is at least 1")
+	}
+	path := c.String("api-token-file")
+	if path == "" {
+		return s, nil
+	}
+	var err error
+	s.tokens, err = readTokens(path)
+	s.tokenHint = "from " + path
+	return s, err
+}
