@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // handler is a registered function with its types encoded away.
@@ -24,7 +25,7 @@ func newRegistry() *registry {
 var program = newRegistry()
 
 // Workflow registers a workflow under a name; call it from init. It panics when the name is empty,
-// too long or taken. Input and output are JSON; []byte and json.RawMessage are passed as they are.
+// longer than 255 bytes, not UTF-8 or taken. Input and output are JSON; []byte and json.RawMessage are passed as they are.
 func Workflow[In, Out any](name string, fn func(ctx context.Context, in In) (Out, error)) {
 	add(program.workflows, "workflow", name, wrap(fn))
 }
@@ -33,6 +34,9 @@ func add(to map[string]handler, what, name string, h handler) {
 	const maxName = 255 // bytes, the contract's limit
 	if name == "" || len(name) > maxName {
 		panic(fmt.Sprintf("reprise: the name of %s %.60q has %d bytes, not 1 to %d", what, name, len(name), maxName))
+	}
+	if !utf8.ValidString(name) || strings.ContainsRune(name, 0) {
+		panic(fmt.Sprintf("reprise: the name of %s %q is not UTF-8 or has a NUL byte", what, name))
 	}
 	if _, taken := to[name]; taken {
 		panic(fmt.Sprintf("reprise: two functions are registered as %s %q", what, name))

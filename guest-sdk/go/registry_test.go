@@ -51,7 +51,7 @@ func TestLookup(t *testing.T) {
 }
 
 func TestAddPanics(t *testing.T) {
-	for name, of := range map[string]string{"empty": "", "long": strings.Repeat("n", 256), "taken": "taken"} {
+	for name, of := range map[string]string{"empty": "", "long": strings.Repeat("n", 256), "taken": "taken", "not UTF-8": "\xff", "NUL": "a\x00"} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
 				if p, _ := recover().(string); !strings.HasPrefix(p, "reprise: ") {
