@@ -11,6 +11,8 @@ import (
 const (
 	CodeCancelled       = "cancelled"        // the run or the request was cancelled
 	CodeTimeout         = "timeout"          // a request or a deadline of the workflow took too long
+	CodeHTTPStatus      = "http_status"      // HTTP: the answer's status; details has status and body
+	CodeHTTPTimeout     = "http_timeout"     // HTTP: the exchange took too long
 	CodePanic           = "panic"            // the workflow's goroutine panicked; details.stack says where
 	CodeError           = "error"            // an error that is no *Failure
 	CodeInvalidInput    = "invalid_input"    // the input is not what the function takes
@@ -48,7 +50,7 @@ func (f *Failure) Is(target error) bool {
 	switch f.Code {
 	case CodeCancelled:
 		return target == ErrCancelled || target == context.Canceled
-	case CodeTimeout:
+	case CodeTimeout, CodeHTTPTimeout:
 		return target == context.DeadlineExceeded
 	}
 	return false

@@ -66,11 +66,10 @@ func TestFailuresBecomeErrors(t *testing.T) {
 }
 
 func TestResponseErr(t *testing.T) {
-	for status, final := range map[int]bool{400: true, 404: true, 408: false, 429: false, 500: false, 503: false} {
-		err := (&Response{Status: status, Body: []byte("why\x00")}).Err()
-		f := toFailure(err)
-		if want := fmt.Sprintf("http_%d", status); f.Code != want || f.Message != `"why\x00"` {
-			t.Errorf("status %d: got %v, want code %s", status, f, want)
+	for status, final := range map[int]bool{400: true, 404: true, 408: false, 500: false, 503: false} {
+		f := toFailure((&Response{Status: status, Body: []byte("why\xff")}).Err())
+		if want := fmt.Sprintf(`{"status":%d,"body":"why\ufffd"}`, status); f.Code != CodeHTTPStatus || string(f.Details) != want {
+			t.Errorf("status %d: got %v with details %s, want %s", status, f, f.Details, want)
 		}
 		if got := f.Retryable != nil && !*f.Retryable; got != final {
 			t.Errorf("status %d: got final %t, want %t", status, got, final)

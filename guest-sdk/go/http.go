@@ -34,26 +34,31 @@ type Request struct {
 	JSON any
 	// Timeout bounds one attempt. 0: 30 s.
 	Timeout time.Duration
-	// Retry says how attempts that got no response are retried. nil: the host's default.
+	// Retry says how attempts are retried that got no response, or one with status 429, 502, 503 or 504.
+	// nil: the host's default.
 	Retry *Retry
 }
 
-// Response is what came back, whatever its status.
+// Response is what came back.
 type Response struct {
 	Status int
 	Header Header
 	Body   []byte
 }
 
-// Err is nil for a status below 400 and otherwise a *Failure with code "http_<status>" and the
-// beginning of the body. It is worth a retry for 408, 429 and 5xx only.
+// Err is nil for a status below 400 and otherwise a *Failure with code http_status and the details
+// {"status", "body"}, of the body the first 4 KiB. It is worth a retry for 408 and 5xx only.
 func (r *Response) Err() error {
 	if r.Status < 400 {
 		return nil
 	}
-	const maxBody = 200 // bytes of the body that go into the message
-	f := Failf(fmt.Sprintf("http_%d", r.Status), "%.*q", maxBody, r.Body)
-	if r.Status < 500 && r.Status != 408 && r.Status != 429 {
+	const maxBody = 4 << 10
+	f := Failf(CodeHTTPStatus, "the server answered with status %d", r.Status)
+	f.Details, _ = encode(struct {
+		Status int    `json:"status"`
+		Body   string `json:"body"`
+	}{r.Status, string(r.Body[:min(len(r.Body), maxBody)])}) // what is not UTF-8 becomes U+FFFD
+	if r.Status < 500 && r.Status != 408 {
 		return NonRetryable(f)
 	}
 	return f
@@ -67,8 +72,9 @@ func (r *Response) Decode(v any) error {
 	return nil
 }
 
-// HTTP makes a request and waits for the response. A status of 400 or more is not an error; see
-// Response.Err. It fails with a *Failure when no response came, or ctx.Err() when ctx was done first.
+// HTTP makes a request and waits for the response. It fails with ctx.Err() when ctx was done first, and
+// with a *Failure when its last attempt got no response or (code http_status) the status 429, 502, 503 or
+// 504. Any other status is a response; see Response.Err.
 func HTTP(ctx context.Context, r Request) (*Response, error) {
 	return StartHTTP(ctx, r).Get(ctx)
 }
