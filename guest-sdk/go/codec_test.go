@@ -86,4 +86,13 @@ func TestHTTPBodies(t *testing.T) {
 	if r.Status != 200 || r.Header.Get("ETag") != "x" || !bytes.Equal(r.Body, []byte{0xff, 0}) {
 		t.Errorf("response: got %+v", r)
 	}
+	for _, body := range []string{"", "text\x00", "\xff"} {
+		b, err := encode(&Response{Status: 201, Header: Header{"a": "b"}, Body: []byte(body)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := decode[*Response](b); err != nil || got.Status != 201 || got.Header["a"] != "b" || string(got.Body) != body {
+			t.Errorf("round trip of body %q: got %+v, %v", body, got, err)
+		}
+	}
 }

@@ -127,14 +127,17 @@ func (r Request) wire() (wireRequest, error) {
 	return w, nil
 }
 
+// wireResponse is the output of http.request.
+type wireResponse struct {
+	Status     int    `json:"status"`
+	Headers    Header `json:"headers,omitempty"`
+	Body       string `json:"body,omitempty"`
+	BodyBase64 []byte `json:"body_base64,omitempty"`
+}
+
 // UnmarshalJSON reads the output of http.request.
 func (r *Response) UnmarshalJSON(b []byte) error {
-	var w struct {
-		Status     int    `json:"status"`
-		Headers    Header `json:"headers"`
-		Body       string `json:"body"`
-		BodyBase64 []byte `json:"body_base64"`
-	}
+	var w wireResponse
 	if err := json.Unmarshal(b, &w); err != nil {
 		return err
 	}
@@ -143,4 +146,15 @@ func (r *Response) UnmarshalJSON(b []byte) error {
 		r.Body = w.BodyBase64
 	}
 	return nil
+}
+
+// MarshalJSON writes the same form, so that an activity may return a response.
+func (r Response) MarshalJSON() ([]byte, error) {
+	w := wireResponse{Status: r.Status, Headers: r.Header}
+	if utf8.Valid(r.Body) {
+		w.Body = string(r.Body)
+	} else {
+		w.BodyBase64 = r.Body
+	}
+	return encode(w)
 }
