@@ -81,7 +81,7 @@ type Kind string
 
 // The kinds of entry.
 const (
-	KindStarted   Kind = "started"   // seq 0: the first turn began; Name is the entry, Request the input's SHA-256
+	KindStarted   Kind = "started"   // seq 0: the first turn began; Name is the entry, Request the input's SHA-256 as text
 	KindEffect    Kind = "effect"    // an effect's outcome became visible
 	KindActivity  Kind = "activity"  // an activity's outcome became visible
 	KindTimer     Kind = "timer"     // a timer handle fired; Request is its due time

@@ -15,7 +15,11 @@ import (
 // suspends the run when nothing in memory will happen soon.
 func (r *recorder) block(w waitSet) error {
 	wakeAt, timed := r.nextDue(w)
-	if r.lease != nil && r.inFlight() == 0 {
+	inFlight, news := r.pendingWork()
+	if news {
+		return nil // it came after the last look
+	}
+	if r.lease != nil && inFlight == 0 {
 		if r.draining() {
 			return errReleased
 		}
@@ -33,7 +37,7 @@ func (r *recorder) block(w waitSet) error {
 		due = timer.C
 	}
 	drain := r.drain
-	if r.inFlight() > 0 {
+	if inFlight > 0 {
 		drain = nil // let it finish; the node bounds how long
 	}
 	select {

@@ -22,10 +22,10 @@ type step struct {
 func (s step) String() string {
 	text := s.kind
 	if s.name != "" {
-		text += " " + printable(s.name, 40)
+		text += " " + printable(s.name, 24)
 	}
 	if len(s.request) > 0 {
-		text += " " + printable(string(s.request), 48)
+		text += " " + printable(string(s.request), 16)
 	}
 	return text
 }
@@ -35,8 +35,7 @@ func printable(s string, limit int) string {
 	var b strings.Builder
 	for i, r := range s {
 		if b.Len() >= limit {
-			b.WriteString("...")
-			break
+			return b.String() + "..."
 		}
 		switch {
 		case r == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD"):
@@ -73,11 +72,12 @@ func (e *NondeterminismError) Error() string {
 		fmt.Fprintf(&b, " = %s", e.Name)
 	}
 	b.WriteString(")\n")
-	fmt.Fprintf(&b, "      %-56s %s\n", "journal (first run)", "module (now)")
+	const row = " %s %5s  %-52s  %s\n"
+	fmt.Fprintf(&b, row, " ", "", "journal (first run)", "module (now)")
 	for _, p := range e.Before {
-		fmt.Fprintf(&b, "   %d %-54s %s\n", p.Seq, stepOf(p), "same")
+		fmt.Fprintf(&b, row, " ", fmt.Sprint(p.Seq), stepOf(p), "same")
 	}
-	fmt.Fprintf(&b, " ▶ %d %-54s %s\n", e.Seq, e.Want, e.Got)
+	fmt.Fprintf(&b, row, "▶", fmt.Sprint(e.Seq), e.Want, e.Got)
 	if e.Detail != "" {
 		fmt.Fprintf(&b, "  differs      %s\n", e.Detail)
 	}

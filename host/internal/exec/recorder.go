@@ -125,6 +125,9 @@ func (r *recorder) take(w waitSet) (e journal.Entry, ok bool, err error) {
 		return r.record(journal.Entry{Kind: journal.KindCancel, Op: abi.CancelHandle, Status: abi.OK, Payload: a.Payload}, time.Time{}), true, nil
 	}
 	e = journal.Entry{Kind: o.kind, Op: o.handle, Name: o.name, Request: o.request, Options: o.options, Status: a.Status, Payload: a.Payload}
+	if a.Kind == journal.ArrivalSignal {
+		e.Status = abi.OK
+	}
 	return r.record(e, time.Time{}), true, nil
 }
 
@@ -265,8 +268,9 @@ func (r *recorder) nudge() {
 	}
 }
 
-func (r *recorder) inFlight() int {
+// pendingWork is how many attempts are in flight, and whether something has come that was not collected.
+func (r *recorder) pendingWork() (inFlight int, news bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.flights)
+	return len(r.flights), len(r.posted) > 0 || r.lease != nil && r.mail > r.seen
 }
