@@ -308,3 +308,21 @@ func TestAbortGivesTheRunBackWithWhatItSaw(t *testing.T) {
 		t.Fatalf("got %s at seq %d, want ready at 2", r.State, r.NextSeq)
 	}
 }
+
+// TestOutcomeIsKeptUntilTheGuestLooks: an effect completes while the guest waits for something else, the
+// run is suspended, and the effect is not carried out again when the guest looks.
+func TestOutcomeIsKeptUntilTheGuestLooks(t *testing.T) {
+	h := newHarness(t, "later", "", nil)
+	if r := h.drive(); r.State != journal.Waiting || r.InboxPos != 1 {
+		t.Fatalf("got %s with inbox position %d, want waiting with the outcome in the inbox", r.State, r.InboxPos)
+	}
+	h.store.arrive(signal("1", "go", "now "))
+	h.check(h.drive(), journal.Completed, "now [1]")
+	if len(h.calls) != 1 {
+		t.Errorf("got effects %v, want it once", h.calls)
+	}
+	if open, _ := h.store.Arrivals(context.Background(), "", journal.RunID{}, 0); len(open) != 0 {
+		t.Errorf("got %v in the inbox, want nothing left", open)
+	}
+	h.replays()
+}

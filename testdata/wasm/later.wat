@@ -1,0 +1,25 @@
+;; The effect "test.step" with input "1" (handle 1), then a wait for the signal "go" alone (handle 2), and only
+;; then a wait for the effect. The output is the signal's payload and the effect's result: an outcome that
+;; came hours before the guest looks must be kept.
+(module
+  (import "reprise_v1" "output" (func $output (param i32 i32)))
+  (import "reprise_v1" "effect" (func $effect (param i32 i32 i32 i32 i32 i32) (result i32)))
+  (import "reprise_v1" "signal" (func $signal (param i32 i32) (result i32)))
+  (import "reprise_v1" "wait" (func $wait (param i32 i32 i64 i32 i32) (result i32)))
+  (import "reprise_v1" "result" (func $result (param i32 i32 i32) (result i32)))
+  (memory (export "memory") 3)
+  (data (i32.const 0) "test.step1go")
+  (func $await (param $h i32)
+    (i32.store (i32.const 0x1000) (local.get $h))
+    (drop (call $wait (i32.const 0x1000) (i32.const 1) (i64.const -1) (i32.const 0x1800) (i32.const 1))))
+  (func (export "reprise_run") (result i32)
+    (local $e i32) (local $s i32) (local $n i32)
+    (local.set $e (call $effect (i32.const 0) (i32.const 9) (i32.const 9) (i32.const 1) (i32.const 0) (i32.const 0)))
+    (local.set $s (call $signal (i32.const 10) (i32.const 2)))
+    (call $await (local.get $s))
+    (local.set $n (call $result (local.get $s) (i32.const 0x20000) (i32.const 0x1000)))
+    (call $await (local.get $e))
+    (local.set $n (i32.add (local.get $n)
+      (call $result (local.get $e) (i32.add (i32.const 0x20000) (local.get $n)) (i32.const 0x1000))))
+    (call $output (i32.const 0x20000) (local.get $n))
+    (i32.const 0)))
