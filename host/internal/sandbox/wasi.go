@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"encoding/binary"
+	"strings"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -19,7 +20,6 @@ const (
 	errnoFault   uint16 = 21
 	errnoInval   uint16 = 28
 	errnoNosys   uint16 = 52
-	errnoNotsup  uint16 = 58
 	errnoSpipe   uint16 = 70
 )
 
@@ -79,10 +79,16 @@ var wasi = map[string]wasiFunc{
 	"sched_yield": func(*instance, api.Module, []uint64) uint16 { return errnoSuccess },
 }
 
-// noDescriptor are the functions whose first argument is a descriptor that cannot be one of ours.
-func noDescriptor(*instance, api.Module, []uint64) uint16 { return errnoBadf }
-
-func noSystem(*instance, api.Module, []uint64) uint16 { return errnoNosys }
+// noAnswer is what a function says that the device does not have: EBADF when it is about a descriptor,
+// which cannot be one of ours.
+func noAnswer(f modules.WASIFunction) uint16 {
+	for _, prefix := range []string{"fd_", "path_", "sock_"} {
+		if strings.HasPrefix(f.Name, prefix) {
+			return errnoBadf
+		}
+	}
+	return errnoNosys
+}
 
 // bindWASI instantiates the device with every function of the standard.
 func bindWASI(ctx context.Context, rt wazero.Runtime) error {
@@ -90,10 +96,8 @@ func bindWASI(ctx context.Context, rt wazero.Runtime) error {
 	for _, f := range modules.WASI {
 		fn, ok := wasi[f.Name]
 		if !ok {
-			fn = noSystem
-			if len(f.Params) > 0 && (len(f.Name) > 3 && f.Name[:3] == "fd_" || len(f.Name) > 5 && (f.Name[:5] == "path_" || f.Name[:5] == "sock_")) {
-				fn = noDescriptor
-			}
+			errno := noAnswer(f)
+			fn = func(*instance, api.Module, []uint64) uint16 { return errno }
 		}
 		params := make([]byte, len(f.Params))
 		for i, p := range f.Params {
