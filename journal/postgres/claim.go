@@ -1,0 +1,174 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"reprise/internal/failpoint"
+	"reprise/journal"
+	"reprise/journal/internal/durable"
+)
+
+// Claim implements journal.Claimer. A claim whose answer was lost would leave runs with a live owner
+// that does not know of them; so each try marks what it takes with a nonce, and the next try of the
+// node hands out what an unanswered one took.
+func (s *Store) Claim(ctx context.Context, node string, limit int) (journal.Claims, error) {
+	var got journal.Claims
+	err := s.retry(ctx, true, func(ctx context.Context) error {
+		nonce := rand.Int64()
+		var err error
+		got, err = s.claimOnce(ctx, node, max(limit, 0), nonce, s.lostClaims.of(node))
+		if err != nil && fateOf(err) != undone && !errors.Is(err, journal.ErrNodeLapsed) {
+			s.lostClaims.add(node, nonce)
+		}
+		return err
+	})
+	if err != nil {
+		return journal.Claims{}, fmt.Errorf("claim for node %s: %w", node, err)
+	}
+	if len(got.Claims) > 0 {
+		durable.ClaimAfter.Hit()
+	}
+	return got, nil
+}
+
+// claimOnce runs the statement. Only an armed failpoint needs to know before the commit whether
+// something is claimed, which takes a transaction of more than one statement.
+func (s *Store) claimOnce(ctx context.Context, node string, limit int, nonce int64, lost []int64) (got journal.Claims, err error) {
+	if !strings.HasPrefix(os.Getenv(failpoint.Env), "store.claim.before") {
+		return s.claim(ctx, s.pool, node, limit, nonce, lost)
+	}
+	err = s.inTx(ctx, func(tx pgx.Tx) error {
+		got, err = s.claim(ctx, tx, node, limit, nonce, lost)
+		if len(got.Claims) > 0 {
+			durable.ClaimBefore.Hit()
+		}
+		return err
+	})
+	return got, err
+}
+
+func (s *Store) claim(ctx context.Context, q querier, node string, limit int, nonce int64, lost []int64) (journal.Claims, error) {
+	got := journal.Claims{NextDue: -1}
+	rows, err := q.Query(ctx, s.in(claimSQL), node, limit, nonce, lost)
+	if err != nil {
+		return got, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var now, next pgtype.Timestamptz
+		var live bool
+		var stolen string
+		var w runRow
+		into := append([]any{&now, &live, &next, &stolen}, w.into()...)
+		claimed := rows.RawValues()[3] != nil
+		if !claimed {
+			clear(into[3:]) // the one row without a run; pgx skips a nil
+		}
+		if err := rows.Scan(into...); err != nil {
+			return got, err
+		}
+		if !live {
+			return got, journal.ErrNodeLapsed
+		}
+		got.Now = fromTime(now)
+		if next.Valid {
+			got.NextDue = max(0, next.Time.Sub(now.Time))
+		}
+		if claimed {
+			r := w.run()
+			l := journal.Lease{Tenant: r.Tenant, Run: r.ID, Node: node, Token: r.Token}
+			got.Claims = append(got.Claims, journal.Claim{Lease: l, Run: r, StolenFrom: stolen})
+		}
+	}
+	return got, rows.Err()
+}
+
+// lostClaims remembers the nonces of claims whose answer was lost, by node.
+type lostClaims struct {
+	mu     sync.Mutex
+	byNode map[string][]lostClaim
+}
+
+type lostClaim struct {
+	nonce int64
+	at    time.Time
+}
+
+// Bounds of what is remembered: a statement that the server has not carried out after 5 minutes it
+// will not carry out any more; and with more lost answers than 64 in that time the oldest are given up.
+const (
+	maxLostAge = 5 * time.Minute
+	maxLost    = 64
+)
+
+func (c *lostClaims) add(node string, nonce int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byNode == nil {
+		c.byNode = make(map[string][]lostClaim)
+	}
+	l := append(c.byNode[node], lostClaim{nonce, time.Now()})
+	c.byNode[node] = l[max(0, len(l)-maxLost):]
+}
+
+func (c *lostClaims) of(node string) []int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := c.byNode[node]
+	for len(l) > 0 && time.Since(l[0].at) > maxLostAge {
+		l = l[1:]
+	}
+	if len(l) == 0 {
+		delete(c.byNode, node)
+	} else {
+		c.byNode[node] = l
+	}
+	nonces := make([]int64, len(l))
+	for i, lost := range l {
+		nonces[i] = lost.nonce
+	}
+	return nonces
+}
+
+// Index runs_running.
+const mailSQL = `
+SELECT r.id, r.mail_pos FROM reprise.runs r
+LEFT JOIN unnest($2::uuid[], $3::bigint[]) AS seen(id, pos) ON seen.id = r.id
+WHERE r.state = 'running' AND r.owner = $1 AND r.mail_pos > coalesce(seen.pos, 0)`
+
+// Mail implements journal.Claimer. What the owner stashed itself is not mail.
+func (s *Store) Mail(ctx context.Context, node string, seen map[journal.RunID]int64) (map[journal.RunID]int64, error) {
+	ids, at := make([]pgtype.UUID, 0, len(seen)), make([]int64, 0, len(seen))
+	for id, pos := range seen {
+		ids, at = append(ids, uuidOf(id)), append(at, pos)
+	}
+	var got map[journal.RunID]int64
+	err := s.retry(ctx, true, func(ctx context.Context) error {
+		got = make(map[journal.RunID]int64)
+		rows, err := s.pool.Query(ctx, s.in(mailSQL), node, ids, at)
+		if err != nil {
+			return err
+		}
+		var id pgtype.UUID
+		var pos int64
+		_, err = pgx.ForEachRow(rows, []any{&id, &pos}, func() error {
+			got[id.Bytes] = pos
+			return nil
+		})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("mail of node %s: %w", node, err)
+	}
+	return got, nil
+}

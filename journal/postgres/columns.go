@@ -1,0 +1,187 @@
+package postgres
+
+import (
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"reprise/journal"
+)
+
+// groupStatement chooses the statement for a group and lays its commits out as arrays.
+func groupStatement(group []*commit) (sql string, args []any) {
+	var bs batchRows
+	var es entryRows
+	var as stashRows
+	var os observedRows
+	var ps publishedRows
+	for i, c := range group {
+		n := int64(i + 1)
+		bs.add(c)
+		for _, e := range c.batch.Entries {
+			es.add(n, e)
+		}
+		stashed := make(map[string]bool, len(c.batch.Stash))
+		observed := make(map[string]bool, len(c.batch.Observed))
+		for _, id := range c.batch.Observed {
+			observed[id] = true
+		}
+		for _, a := range c.batch.Stash {
+			stashed[a.ID] = true
+			as.add(n, a, observed[a.ID])
+		}
+		for id := range observed {
+			if !stashed[id] {
+				os.add(n, id)
+			}
+		}
+		for _, p := range c.batch.Published {
+			ps.add(n, p)
+		}
+	}
+	args = append(bs.args(), es.args()...)
+	if len(as.batch)+len(os.batch)+len(ps.batch) == 0 {
+		return entriesOnlySQL, args
+	}
+	args = append(args, as.args()...)
+	args = append(args, os.args()...)
+	return wholeSQL, append(args, ps.args()...)
+}
+
+// batchRows are the columns of b in the statement.
+type batchRows struct {
+	tenant          []string
+	run             []pgtype.UUID
+	node            []string
+	token, firstSeq []int64
+	entries         []int64
+	next            []string // "" to keep the lease
+	seen            []int64
+	wake            []pgtype.Timestamptz
+	waiting, reason []string
+	output, failure [][]byte
+	keep, ends      []bool
+	release         []int64
+}
+
+func (r *batchRows) add(c *commit) {
+	r.tenant = append(r.tenant, string(c.lease.Tenant))
+	r.run = append(r.run, uuidOf(c.lease.Run))
+	r.node = append(r.node, c.lease.Node)
+	r.token = append(r.token, c.lease.Token)
+	var first int64
+	if len(c.batch.Entries) > 0 {
+		first = c.batch.Entries[0].Seq
+	}
+	r.firstSeq = append(r.firstSeq, first)
+	r.entries = append(r.entries, int64(len(c.batch.Entries)))
+	n := c.batch.Next
+	if n == nil {
+		n = &journal.Transition{}
+	}
+	r.next = append(r.next, string(n.State))
+	r.seen = append(r.seen, n.SeenPos)
+	r.wake = append(r.wake, nullTime(n.WakeAt))
+	r.waiting = append(r.waiting, n.Waiting)
+	r.reason = append(r.reason, n.Reason)
+	r.output = append(r.output, n.Output)
+	r.failure = append(r.failure, n.Failure)
+	r.keep = append(r.keep, n.KeepAttempts)
+	r.ends = append(r.ends, n.State != "" && n.State.Terminal())
+	r.release = append(r.release, c.release)
+}
+
+func (r *batchRows) args() []any {
+	return []any{r.tenant, r.run, r.node, r.token, r.firstSeq, r.entries, r.next, r.seen, r.wake,
+		r.waiting, r.reason, r.output, r.failure, r.keep, r.ends, r.release}
+}
+
+// entryRows are the columns of e in the statement.
+type entryRows struct {
+	batch, seq       []int64
+	kind             []string
+	op               []int32
+	name             [][]byte
+	request, options [][]byte
+	status           []int32
+	payload          [][]byte
+	issued           []int32
+	trail            []int64
+	at               []pgtype.Timestamptz
+}
+
+func (r *entryRows) add(batch int64, e journal.Entry) {
+	r.batch = append(r.batch, batch)
+	r.seq = append(r.seq, e.Seq)
+	r.kind = append(r.kind, string(e.Kind))
+	r.op = append(r.op, e.Op)
+	r.name = append(r.name, []byte(e.Name))
+	r.request = append(r.request, e.Request)
+	r.options = append(r.options, e.Options)
+	r.status = append(r.status, int32(e.Status))
+	r.payload = append(r.payload, e.Payload)
+	r.issued = append(r.issued, e.Issued)
+	r.trail = append(r.trail, int64(e.Trail))
+	r.at = append(r.at, pgtype.Timestamptz{Time: e.At, Valid: true})
+}
+
+func (r *entryRows) args() []any {
+	return []any{r.batch, r.seq, r.kind, r.op, r.name, r.request, r.options, r.status, r.payload, r.issued, r.trail, r.at}
+}
+
+// stashRows are the columns of s in the statement.
+type stashRows struct {
+	batch    []int64
+	id       [][]byte
+	kind     []string
+	op       []int32
+	name     [][]byte
+	status   []int32
+	payload  [][]byte
+	attempt  []int32
+	retryAt  []pgtype.Timestamptz
+	observed []bool
+}
+
+func (r *stashRows) add(batch int64, a journal.Arrival, observed bool) {
+	r.batch = append(r.batch, batch)
+	r.id = append(r.id, []byte(a.ID))
+	r.kind = append(r.kind, string(a.Kind))
+	r.op = append(r.op, a.Op)
+	r.name = append(r.name, []byte(a.Name))
+	r.status = append(r.status, int32(a.Status))
+	r.payload = append(r.payload, a.Payload)
+	r.attempt = append(r.attempt, int32(a.Attempt))
+	r.retryAt = append(r.retryAt, nullTime(a.RetryAt))
+	r.observed = append(r.observed, observed)
+}
+
+func (r *stashRows) args() []any {
+	return []any{r.batch, r.id, r.kind, r.op, r.name, r.status, r.payload, r.attempt, r.retryAt, r.observed}
+}
+
+// observedRows are the columns of o in the statement.
+type observedRows struct {
+	batch []int64
+	id    [][]byte
+}
+
+func (r *observedRows) add(batch int64, id string) {
+	r.batch = append(r.batch, batch)
+	r.id = append(r.id, []byte(id))
+}
+
+func (r *observedRows) args() []any { return []any{r.batch, r.id} }
+
+// publishedRows are the columns of p in the statement.
+type publishedRows struct {
+	batch []int64
+	key   [][]byte
+	value [][]byte
+}
+
+func (r *publishedRows) add(batch int64, p journal.Published) {
+	r.batch = append(r.batch, batch)
+	r.key = append(r.key, []byte(p.Key))
+	r.value = append(r.value, p.Value)
+}
+
+func (r *publishedRows) args() []any { return []any{r.batch, r.key, r.value} }

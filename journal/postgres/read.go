@@ -1,0 +1,214 @@
+package postgres
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"reprise/abi"
+	"reprise/journal"
+	"reprise/tenant"
+)
+
+// Primary keys of runs and entries. The sizes of the entries before are summed without reading their
+// bytes, and nothing beyond the bound is sent.
+const entriesSQL = `
+SELECT e.seq, e.kind, e.op, e.name, e.request, e.options, e.status, e.payload, e.issued, e.trail, e.token, e.at
+FROM (
+  SELECT e.*, sum(coalesce(octet_length(e.request), 0) + coalesce(octet_length(e.options), 0) + coalesce(octet_length(e.payload), 0))
+    OVER (ORDER BY e.seq) AS bytes
+  FROM (
+    SELECT e.* FROM reprise.entries e
+    WHERE e.tenant = $1 AND e.run = (SELECT r.no FROM reprise.runs r WHERE r.tenant = $1 AND r.id = $2) AND e.seq >= $3
+    ORDER BY e.seq LIMIT $4
+  ) e
+) e
+WHERE e.bytes <= $5 OR e.seq = $3
+ORDER BY e.seq`
+
+const (
+	maxEntries     = 10_000
+	maxEntriesSize = 8 << 20
+)
+
+// Entries implements journal.Reader.
+func (s *Store) Entries(ctx context.Context, t tenant.ID, run journal.RunID, from int64, limit int) (es []journal.Entry, err error) {
+	limit = min(max(limit, 1), maxEntries)
+	err = s.readOf(ctx, t, run, func(ctx context.Context) (int, error) {
+		rows, err := s.pool.Query(ctx, s.in(entriesSQL), string(t), uuidOf(run), max(from, 0), limit, maxEntriesSize)
+		if err != nil {
+			return 0, err
+		}
+		es, err = pgx.CollectRows(rows, scanEntry)
+		return len(es), err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("entries of run %s: %w", run, err)
+	}
+	return es, nil
+}
+
+func scanEntry(row pgx.CollectableRow) (journal.Entry, error) {
+	var e journal.Entry
+	var name []byte
+	var trail int64
+	var status int32
+	var at pgtype.Timestamptz
+	err := row.Scan(&e.Seq, &e.Kind, &e.Op, &name, &e.Request, &e.Options, &status, &e.Payload, &e.Issued, &trail, &e.Token, &at)
+	e.Name, e.Trail, e.Status, e.At = string(name), uint64(trail), abi.Status(status), fromTime(at)
+	return e, err
+}
+
+// readOf runs a query about a run that yields a number of rows, and when there are none looks whether there is such a
+// run at all. Returns ErrNotFound when there is not.
+func (s *Store) readOf(ctx context.Context, t tenant.ID, run journal.RunID, query func(ctx context.Context) (int, error)) error {
+	return s.retry(ctx, true, func(ctx context.Context) error {
+		if n, err := query(ctx); n > 0 || err != nil {
+			return err
+		}
+		var there bool
+		err := s.pool.QueryRow(ctx, s.in(runThereSQL), string(t), uuidOf(run)).Scan(&there)
+		if err == nil && !there {
+			err = journal.ErrNotFound
+		}
+		return err
+	})
+}
+
+// Primary key.
+const runThereSQL = `SELECT EXISTS (SELECT FROM reprise.runs r WHERE r.tenant = $1 AND r.id = $2)`
+
+// Primary key of runs, index inbox_open.
+const arrivalsSQL = `
+SELECT i.id, i.pos, i.kind, i.op, i.name, i.status, i.payload, i.attempt, i.retry_at, i.at
+FROM reprise.inbox i
+WHERE i.tenant = $1 AND i.run = (SELECT r.no FROM reprise.runs r WHERE r.tenant = $1 AND r.id = $2) AND i.open AND i.pos > $3
+ORDER BY i.pos`
+
+// Arrivals implements journal.Reader.
+func (s *Store) Arrivals(ctx context.Context, t tenant.ID, run journal.RunID, after int64) (as []journal.Arrival, err error) {
+	err = s.readOf(ctx, t, run, func(ctx context.Context) (int, error) {
+		rows, err := s.pool.Query(ctx, s.in(arrivalsSQL), string(t), uuidOf(run), after)
+		if err != nil {
+			return 0, err
+		}
+		as, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (journal.Arrival, error) {
+			var a journal.Arrival
+			var id, name []byte
+			var status int32
+			var retry, at pgtype.Timestamptz
+			err := row.Scan(&id, &a.Pos, &a.Kind, &a.Op, &name, &status, &a.Payload, &a.Attempt, &retry, &at)
+			a.ID, a.Name, a.Status, a.RetryAt, a.At = string(id), string(name), abi.Status(status), fromTime(retry), fromTime(at)
+			return a, err
+		})
+		return len(as), err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("arrivals of run %s: %w", run, err)
+	}
+	return as, nil
+}
+
+// Primary keys of runs and published.
+const publishedSQL = `
+SELECT p.key, p.value, p.at FROM reprise.published p
+WHERE p.tenant = $1 AND p.run = (SELECT r.no FROM reprise.runs r WHERE r.tenant = $1 AND r.id = $2)
+ORDER BY p.key`
+
+// Published implements journal.Reader.
+func (s *Store) Published(ctx context.Context, t tenant.ID, run journal.RunID) (ps []journal.Published, err error) {
+	err = s.readOf(ctx, t, run, func(ctx context.Context) (int, error) {
+		rows, err := s.pool.Query(ctx, s.in(publishedSQL), string(t), uuidOf(run))
+		if err != nil {
+			return 0, err
+		}
+		ps, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (journal.Published, error) {
+			var p journal.Published
+			var key []byte
+			var at pgtype.Timestamptz
+			err := row.Scan(&key, &p.Value, &at)
+			p.Key, p.At = string(key), fromTime(at)
+			return p, err
+		})
+		return len(ps), err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("published values of run %s: %w", run, err)
+	}
+	return ps, nil
+}
+
+// Primary key, backwards: ids sort by time of creation. What is long is not read.
+const runsSQL = `
+SELECT ` + runColumns + `
+FROM (
+  SELECT r.no, r.tenant, r.id, r.key, r.idempotency_key, r.workflow, r.digest, r.entry, NULL::bytea AS input,
+    r.state, r.reason, r.waiting, NULL::bytea AS output, NULL::bytea AS failure, r.attempts,
+    r.owner, r.token, r.next_seq, r.inbox_pos, r.cancel_requested, r.wake_at, r.created_at, r.updated_at, r.finished_at
+  FROM reprise.runs r
+) r
+WHERE r.tenant = $1
+  AND ($2::uuid IS NULL OR r.id < $2)
+  AND ($3 = '' OR r.state = $3)
+  AND ($4 = '' OR r.workflow = $4)
+  AND ($5::bytea = '' OR r.key = $5)
+ORDER BY r.id DESC LIMIT $6`
+
+const (
+	defaultPage = 100
+	maxPage     = 1000
+)
+
+// Runs implements journal.Reader.
+func (s *Store) Runs(ctx context.Context, t tenant.ID, f journal.Filter) (journal.Page, error) {
+	limit := min(f.Limit, maxPage)
+	if limit < 1 {
+		limit = defaultPage
+	}
+	before, err := parseCursor(f.Cursor)
+	if err != nil {
+		return journal.Page{}, fmt.Errorf("list runs: %w", err)
+	}
+	var p journal.Page
+	err = s.retry(ctx, true, func(ctx context.Context) error {
+		// One more than asked for tells whether there is another page.
+		rows, err := s.pool.Query(ctx, s.in(runsSQL), string(t), before, string(f.State), f.Workflow, []byte(f.Key), limit+1)
+		if err != nil {
+			return err
+		}
+		p.Runs, err = pgx.CollectRows(rows, scanRun)
+		return err
+	})
+	if err != nil {
+		return journal.Page{}, fmt.Errorf("list runs: %w", err)
+	}
+	if len(p.Runs) > limit {
+		p.Runs = p.Runs[:limit]
+		p.Cursor = cursorAfter(p.Runs[limit-1].ID)
+	}
+	return p, nil
+}
+
+// A cursor is "p1." and the hex digits of the last run's id.
+const cursorPrefix = "p1."
+
+func cursorAfter(id journal.RunID) string { return cursorPrefix + hex.EncodeToString(id[:]) }
+
+var errCursor = errors.New("the cursor is not from an earlier page")
+
+func parseCursor(s string) (id pgtype.UUID, err error) {
+	if s == "" {
+		return id, nil
+	}
+	h, ok := strings.CutPrefix(s, cursorPrefix)
+	b, err := hex.DecodeString(h)
+	if !ok || err != nil || len(b) != len(id.Bytes) || cursorAfter(journal.RunID(b)) != s {
+		return id, fmt.Errorf("%w: %.80q: %w", errCursor, s, journal.ErrConflict)
+	}
+	return pgtype.UUID{Bytes: [16]byte(b), Valid: true}, nil
+}

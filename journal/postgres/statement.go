@@ -1,0 +1,117 @@
+package postgres
+
+// The statement that writes a group of commits, in parts. It is one round trip and one transaction.
+//
+// b has a row for each batch, c one for each stashed arrival that changes something. The fence is the UPDATE of runs:
+// it holds exactly when the lease does, and it waits for whoever has the run's row locked and then
+// judges the newest version of it, so that a claim or an arrival comes wholly before or after. All
+// other parts write only for rows that the fence returned. Batches that it did not take are missing
+// from the answer.
+//
+// Expiry is judged when the statement begins; a take-over between then and the write changes the
+// token, which is judged at the write.
+
+// Primary keys: runs, nodes.
+const groupHead = `
+WITH clock AS MATERIALIZED (SELECT reprise.reprise_now() AS now),
+b AS MATERIALIZED (
+  SELECT * FROM unnest($1::text[], $2::uuid[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::text[], $8::bigint[],
+      $9::timestamptz[], $10::text[], $11::text[], $12::bytea[], $13::bytea[], $14::boolean[], $15::boolean[], $16::bigint[]) WITH ORDINALITY
+    AS b(tenant, id, node, token, first_seq, entries, next, seen, wake_at, waiting, reason, output, failure, keep, ends, release, n)
+),
+live AS MATERIALIZED (
+  SELECT n.id FROM reprise.nodes n, clock
+  WHERE n.id IN (SELECT b.node FROM b) AND NOT n.ended AND n.expires_at > clock.now
+),`
+
+// An append changes no indexed column, so that Postgres can update the row in place. A run that
+// becomes ready because something arrived is due now.
+const fenceSet = `
+fence AS (
+  UPDATE reprise.runs r SET
+    next_seq = r.next_seq + b.entries,
+    updated_at = clock.now,
+    state = CASE WHEN b.next = '' THEN r.state WHEN b.next = 'waiting' AND r.mail_pos > b.seen THEN 'ready' ELSE b.next END,
+    wake_at = CASE WHEN b.next = '' THEN r.wake_at
+      WHEN b.next = 'ready' OR b.next = 'waiting' AND r.mail_pos > b.seen THEN clock.now ELSE b.wake_at END,
+    waiting = CASE WHEN b.next = 'waiting' AND r.mail_pos <= b.seen THEN b.waiting ELSE '' END,
+    owner = CASE WHEN b.next = '' THEN r.owner ELSE '' END,
+    attempts = CASE WHEN b.next = '' OR b.keep THEN r.attempts ELSE 0 END,
+    reason = b.reason,
+    output = b.output,
+    failure = b.failure,
+    release = b.release,
+    finished_at = CASE WHEN b.ends THEN clock.now END`
+
+const fenceWhere = `
+  FROM b, clock
+  WHERE r.tenant = b.tenant AND r.id = b.id
+    AND r.state = 'running' AND r.owner = b.node AND r.token = b.token
+    AND (b.entries = 0 OR r.next_seq = b.first_seq)
+    AND b.node IN (SELECT live.id FROM live)
+  RETURNING b.n, r.tenant, r.no, r.state, r.token`
+
+const insertEntries = `
+entry AS (
+  INSERT INTO reprise.entries (tenant, run, seq, kind, op, name, request, options, status, payload, issued, trail, token, at)
+  SELECT f.tenant, f.no, e.seq, e.kind, e.op, e.name, e.request, e.options, e.status, e.payload, e.issued, e.trail, f.token, e.at
+  FROM unnest($17::bigint[], $18::bigint[], $19::text[], $20::integer[], $21::bytea[], $22::bytea[], $23::bytea[], $24::integer[],
+      $25::bytea[], $26::integer[], $27::bigint[], $28::timestamptz[])
+    AS e(n, seq, kind, op, name, request, options, status, payload, issued, trail, at)
+  JOIN fence f USING (n)
+)`
+
+const groupTail = `
+SELECT n, state FROM fence`
+
+// c leaves out what is there already, so that a repeated stash moves nothing, and what the guest has
+// seen, so that it does not come back. Only the run's owner stashes, so what c read is still so when
+// the fence holds. Primary keys: runs, inbox.
+const changedStash = `
+c AS MATERIALIZED (
+  SELECT s.*, row_number() OVER (PARTITION BY s.n ORDER BY s.nth) AS place
+  FROM unnest($29::bigint[], $30::bytea[], $31::text[], $32::integer[], $33::bytea[], $34::integer[], $35::bytea[], $36::integer[],
+      $37::timestamptz[], $38::boolean[]) WITH ORDINALITY
+    AS s(n, id, kind, op, name, status, payload, attempt, retry_at, observed, nth)
+  JOIN b USING (n)
+  JOIN reprise.runs r ON r.tenant = b.tenant AND r.id = b.id
+  LEFT JOIN reprise.inbox i ON i.tenant = r.tenant AND i.run = r.no AND i.id = s.id
+  WHERE i.id IS NULL OR i.open AND (s.observed OR
+    (i.kind, i.op, i.name, i.status, i.payload, i.attempt, i.retry_at) IS DISTINCT FROM
+    (s.kind, s.op, s.name, s.status, s.payload, s.attempt, s.retry_at))
+),`
+
+const fenceSetInbox = `,
+    inbox_pos = r.inbox_pos + (SELECT count(*) FROM c WHERE c.n = b.n)`
+
+const fenceReturnInbox = `,
+    r.inbox_pos - (SELECT count(*) FROM c WHERE c.n = b.n) AS old_pos`
+
+// Primary keys: inbox, published. The entry keeps what an outcome said; of a signal the payload stays, to compare a repeat with.
+const writeOthers = `,
+stashed AS (
+  INSERT INTO reprise.inbox AS i (tenant, run, id, pos, kind, op, name, status, payload, attempt, retry_at, at, open)
+  SELECT f.tenant, f.no, c.id, f.old_pos + c.place, c.kind, c.op, c.name, c.status, c.payload, c.attempt, c.retry_at, clock.now, NOT c.observed
+  FROM c JOIN fence f USING (n) CROSS JOIN clock
+  ON CONFLICT (tenant, run, id) DO UPDATE SET
+    pos = excluded.pos, kind = excluded.kind, op = excluded.op, name = excluded.name, status = excluded.status,
+    payload = excluded.payload, attempt = excluded.attempt, retry_at = excluded.retry_at, at = excluded.at, open = excluded.open
+),
+observed AS (
+  UPDATE reprise.inbox i SET open = false, payload = CASE WHEN i.kind = 'signal' THEN i.payload END
+  FROM unnest($39::bigint[], $40::bytea[]) AS o(n, id) JOIN fence f USING (n)
+  WHERE i.tenant = f.tenant AND i.run = f.no AND i.id = o.id AND i.open
+),
+published AS (
+  INSERT INTO reprise.published AS p (tenant, run, key, value, at)
+  SELECT f.tenant, f.no, v.key, v.value, clock.now
+  FROM unnest($41::bigint[], $42::bytea[], $43::bytea[]) AS v(n, key, value) JOIN fence f USING (n) CROSS JOIN clock
+  ON CONFLICT (tenant, run, key) DO UPDATE SET value = excluded.value, at = excluded.at
+)`
+
+// Most groups hold nothing but entries and transitions, and their statement is shorter.
+const (
+	entriesOnlySQL = groupHead + fenceSet + fenceWhere + `),` + insertEntries + groupTail
+	wholeSQL       = groupHead + changedStash + fenceSet + fenceSetInbox + fenceWhere + fenceReturnInbox + `),` +
+		insertEntries + writeOthers + groupTail
+)

@@ -1,0 +1,113 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"reprise/journal"
+)
+
+// Bounds of one group: enough to share an fsync among many runs, few enough to stay far from
+// Postgres' limits and to answer the first before the last is old.
+const (
+	maxGroup      = 256
+	maxGroupBytes = 4 << 20
+)
+
+// groupTimeout bounds one try of a group: longer than any fsync, shorter than for ever when the
+// network swallows packets.
+const groupTimeout = 15 * time.Second
+
+// writeLoop takes the commits that wait, all that there are, and writes them as one group. Nothing
+// waits for a group to fill: while one group is written the next gathers by itself.
+func (s *Store) writeLoop() {
+	var next *commit
+	for {
+		if next == nil {
+			select {
+			case next = <-s.commits:
+			case <-s.ctx.Done():
+				return
+			}
+		}
+		var group []*commit
+		group, next = s.gather(next)
+		s.writeGroup(group)
+	}
+}
+
+// gather returns a group and the commit that must begin the next one: a statement sees each run once,
+// so a second commit of a run waits.
+func (s *Store) gather(first *commit) (group []*commit, next *commit) {
+	type key struct {
+		tenant string
+		run    journal.RunID
+	}
+	in := make(map[key]bool)
+	bytes := 0
+	for c := first; ; {
+		k := key{string(c.lease.Tenant), c.lease.Run}
+		w := weight(c.batch)
+		if in[k] || len(group) > 0 && bytes+w > maxGroupBytes {
+			return group, c
+		}
+		in[k] = true
+		bytes += w
+		group = append(group, c)
+		if len(group) == maxGroup {
+			return group, nil
+		}
+		select {
+		case c = <-s.commits:
+		default:
+			return group, nil
+		}
+	}
+}
+
+// writeGroup writes a group and answers each of its commits. When the database refuses the statement,
+// each commit is written alone, so that one cannot take the others down.
+func (s *Store) writeGroup(group []*commit) {
+	var results []result
+	err := s.retry(s.ctx, true, func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, groupTimeout)
+		defer cancel()
+		var err error
+		results, err = s.execGroup(ctx, group)
+		return err
+	})
+	if err != nil && len(group) > 1 && fateOf(err) == refused && s.ctx.Err() == nil {
+		for i := range group {
+			s.writeGroup(group[i : i+1])
+		}
+		return
+	}
+	for i, c := range group {
+		if err != nil {
+			c.done <- result{err: err}
+		} else {
+			c.done <- results[i]
+		}
+	}
+}
+
+// execGroup runs the statement. It may be repeated: a commit that was taken before is then not taken,
+// and its caller finds out that it is there.
+func (s *Store) execGroup(ctx context.Context, group []*commit) ([]result, error) {
+	sql, args := groupStatement(group)
+	rows, err := s.pool.Query(ctx, s.in(sql), args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	results := make([]result, len(group))
+	for rows.Next() {
+		var n int64
+		var state journal.State
+		if err := rows.Scan(&n, &state); err != nil {
+			return nil, err
+		}
+		results[n-1] = result{state: state, written: true}
+	}
+	return results, rows.Err()
+}
