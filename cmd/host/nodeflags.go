@@ -37,6 +37,9 @@ func nodeFlags(nodeName string) []cli.Flag {
 		&cli.DurationFlag{Name: "lease-ttl", Value: 15 * time.Second, Usage: "how long a dead node keeps its runs", EnvVars: []string{"REPRISE_LEASE_TTL"}},
 		&cli.DurationFlag{Name: "poll", Value: time.Second, Usage: "how often the journal is asked for due work when no hint comes", EnvVars: []string{"REPRISE_POLL"}},
 		&cli.IntFlag{Name: "max-running", Value: 256, Usage: "runs that this node owns at once", EnvVars: []string{"REPRISE_MAX_RUNNING"}},
+		&cli.DurationFlag{Name: "hold-for", Value: time.Second, Usage: "how long a run may wait for a timer in memory before it is suspended", EnvVars: []string{"REPRISE_HOLD_FOR"}},
+		&cli.IntFlag{Name: "max-attempts", Value: 5, Usage: "block a run after that many turns in a row that ended with the death of their host", EnvVars: []string{"REPRISE_MAX_ATTEMPTS"}},
+		&cli.DurationFlag{Name: "drain-timeout", Value: 10 * time.Second, Usage: "how long effects in flight may take when the node stops", EnvVars: []string{"REPRISE_DRAIN_TIMEOUT"}},
 		&cli.StringFlag{Name: "log-level", Value: "info", Usage: "debug, info, warn or error", EnvVars: []string{"REPRISE_LOG_LEVEL"}},
 		&cli.StringFlag{Name: "api-token-file", Usage: "accept the bearer tokens of this file: one token, or lines of tenant and token", EnvVars: []string{"REPRISE_API_TOKEN_FILE"}},
 	}
@@ -53,6 +56,7 @@ func settingsOf(c *cli.Context) (settings, error) {
 		host: host.Config{
 			Name: c.String("node"), CacheDir: c.String("cache-dir"),
 			LeaseTTL: c.Duration("lease-ttl"), Poll: c.Duration("poll"), MaxRunning: c.Int("max-running"),
+			HoldFor: c.Duration("hold-for"), MaxAttempts: c.Int("max-attempts"), DrainTimeout: c.Duration("drain-timeout"),
 		},
 	}
 	if err := s.logLevel.UnmarshalText([]byte(c.String("log-level"))); err != nil {
@@ -61,8 +65,11 @@ func settingsOf(c *cli.Context) (settings, error) {
 	if s.host.LeaseTTL <= 0 || s.host.Poll <= 0 {
 		return s, usage("--lease-ttl and --poll are longer than 0")
 	}
-	if s.host.MaxRunning < 1 {
-		return s, usage("--max-running is at least 1")
+	if s.host.MaxRunning < 1 || s.host.MaxAttempts < 1 {
+		return s, usage("--max-running and --max-attempts are at least 1")
+	}
+	if s.host.HoldFor <= 0 || s.host.DrainTimeout <= 0 {
+		return s, usage("--hold-for and --drain-timeout are longer than 0")
 	}
 	path := c.String("api-token-file")
 	if path == "" {
