@@ -1,0 +1,135 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+
+	"reprise/journal"
+	"reprise/journal/internal/durable"
+)
+
+// Commit implements journal.Claimer.
+func (s *Store) Commit(ctx context.Context, l journal.Lease, b journal.Batch) (state journal.State, err error) {
+	err = s.write(ctx, func(t *tx) (err error) {
+		state, err = t.commit(l, b)
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("commit to run %s: %w", l.Run, err)
+	}
+	return state, nil
+}
+
+func (t *tx) commit(l journal.Lease, b journal.Batch) (journal.State, error) {
+	r, held, err := t.leased(l)
+	if err != nil {
+		return "", err
+	}
+	if !held {
+		return t.repeatReleased(r, l, b)
+	}
+	if b.Next != nil && (b.Next.State == journal.Running || !r.State.Can(b.Next.State)) {
+		return "", journal.ErrState
+	}
+	if !dense(b.Entries) {
+		return "", journal.ErrConflict
+	}
+	if len(b.Entries) > 0 && b.Entries[0].Seq != r.NextSeq {
+		return t.repeatHeld(r, b)
+	}
+	before := r
+	if err := t.writeBatch(&r, l, b); err != nil {
+		return "", err
+	}
+	if r != before || len(b.Published) > 0 || len(b.Stash) > 0 || len(b.Observed) > 0 {
+		t.step(durable.Commit(b))
+	}
+	t.hint = r.State == journal.Ready
+	return r.State, nil
+}
+
+// leasedRun is what a commit needs to know of its run.
+type leasedRun struct {
+	State    journal.State
+	NextSeq  int64
+	inboxPos int64
+	mailPos  int64
+	token    int64
+	gave     journal.State
+	n        int64
+}
+
+// leased reads the run of a lease, by the unique index on (tenant, id), and says whether the lease
+// holds. Returns journal.ErrFenced when there is no such run.
+func (t *tx) leased(l journal.Lease) (r leasedRun, held bool, err error) {
+	var owner string
+	var live bool
+	found, err := t.row(`SELECT r.n, r.state, r.owner, r.token, r.gave, r.next_seq, r.inbox_pos, r.mail_pos,
+			coalesce(d.ended_at IS NULL AND d.expires_at > ?, 0)
+		FROM runs r LEFT JOIN nodes d ON d.id = r.owner WHERE r.tenant = ? AND r.id = ?`,
+		[]any{micro(t.now), l.Tenant, l.Run[:]},
+		&r.n, &r.State, &owner, &r.token, &r.gave, &r.NextSeq, &r.inboxPos, &r.mailPos, &live)
+	if err == nil && !found {
+		err = journal.ErrFenced
+	}
+	return r, r.State == journal.Running && owner == l.Node && r.token == l.Token && live, err
+}
+
+func dense(es []journal.Entry) bool {
+	for i := range es {
+		if es[i].Seq != es[0].Seq+int64(i) {
+			return false
+		}
+	}
+	return true
+}
+
+// repeatHeld answers a commit whose entries do not start where the journal ends: a repeat, if it kept
+// the lease and wrote just these.
+func (t *tx) repeatHeld(r leasedRun, b journal.Batch) (journal.State, error) {
+	same := false
+	if b.Next == nil {
+		var err error
+		if same, err = t.recorded(r, b.Entries); err != nil {
+			return "", err
+		}
+	}
+	if !same {
+		return "", journal.ErrConflict
+	}
+	return r.State, nil
+}
+
+// repeatReleased answers a commit whose lease does not hold: a repeat, if it is the one that gave the
+// lease up and nobody has claimed the run since. It is true however the node stands now.
+func (t *tx) repeatReleased(r leasedRun, l journal.Lease, b journal.Batch) (journal.State, error) {
+	if r.State == journal.Running || r.token != l.Token || b.Next == nil || r.gave != b.Next.State || !dense(b.Entries) {
+		return "", journal.ErrFenced
+	}
+	if n := len(b.Entries); n > 0 {
+		if b.Entries[n-1].Seq != r.NextSeq-1 {
+			return "", journal.ErrFenced
+		}
+		if same, err := t.recorded(r, b.Entries); err != nil {
+			return "", err
+		} else if !same {
+			return "", journal.ErrFenced
+		}
+	}
+	return r.State, nil
+}
+
+// recorded says whether these entries are there, written under the run's token. Index entries_by_seq.
+func (t *tx) recorded(r leasedRun, es []journal.Entry) (bool, error) {
+	i, same := 0, true
+	err := t.each(`SELECT `+entryColumns+` FROM entries WHERE run = ? AND seq >= ? ORDER BY seq LIMIT ?`,
+		[]any{r.n, es[0].Seq, len(es)}, func(row scanner) (bool, error) {
+			got, err := scanEntry(row)
+			want := es[i]
+			want.At = fromMicro(micro(want.At)) // as it was stored
+			same = err == nil && got.Token == r.token && got.Same(want)
+			i++
+			return same, err
+		})
+	return same && i == len(es), err
+}

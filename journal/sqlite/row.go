@@ -1,0 +1,124 @@
+package sqlite
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"time"
+
+	"reprise/journal"
+	"reprise/tenant"
+)
+
+// micro is the stored form of a time.
+func micro(t time.Time) int64 { return t.UnixMicro() }
+
+// microUp rounds up, so that what is due is never due early.
+func microUp(t time.Time) int64 {
+	us := t.UnixMicro()
+	if t.Nanosecond()%1000 > 0 {
+		us++
+	}
+	return us
+}
+
+// fromMicro reads a stored time; the zero time survives the round trip.
+func fromMicro(us int64) time.Time { return time.UnixMicro(us).UTC() }
+
+func fromMicroPtr(us *int64) time.Time {
+	if us == nil {
+		return time.Time{}
+	}
+	return fromMicro(*us)
+}
+
+// blob is the stored form of bytes: absent is empty, never NULL.
+func blob(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}
+
+// contentDigest names the content of an arrival, each part with its length, so that no two contents
+// run into one.
+func contentDigest(parts ...[]byte) []byte {
+	h := sha256.New()
+	for _, p := range parts {
+		_ = binary.Write(h, binary.LittleEndian, uint64(len(p)))
+		h.Write(p)
+	}
+	return h.Sum(nil)
+}
+
+// run is a row of runs: what the contract shows and what the store keeps for itself.
+type run struct {
+	journal.Run
+	n       int64
+	mailPos int64
+	queued  int64
+	gave    journal.State
+}
+
+// smallColumns are the columns of runs r that scanRun reads; the large ones come after them.
+const smallColumns = `r.n, r.tenant, r.id, r.key, r.idempotency_key, r.workflow, r.digest, r.entry,
+	r.state, r.reason, r.waiting, r.attempts, r.owner, r.token, r.gave, r.next_seq, r.inbox_pos, r.mail_pos, r.queued,
+	r.cancel_requested, r.due_at, r.created_at, r.updated_at, r.finished_at`
+
+// wholeRun selects a run with its large columns.
+const wholeRun = `SELECT ` + smallColumns + `, i.bytes, coalesce(o.output, x''), coalesce(o.failure, x'')
+	FROM runs r JOIN inputs i ON i.run = r.n LEFT JOIN results o ON o.run = r.n `
+
+func scanRun(row scanner, large ...any) (run, error) {
+	var r run
+	var id []byte
+	var due, finished *int64
+	var created, updated int64
+	dest := []any{&r.n, &r.Tenant, &id, &r.Key, &r.IdempotencyKey, &r.Workflow, &r.Digest, &r.Entry,
+		&r.State, &r.Reason, &r.Waiting, &r.Attempts, &r.Owner, &r.Token, &r.gave, &r.NextSeq, &r.InboxPos, &r.mailPos, &r.queued,
+		&r.CancelRequested, &due, &created, &updated, &finished}
+	if err := row.Scan(append(dest, large...)...); err != nil {
+		return run{}, err
+	}
+	copy(r.ID[:], id)
+	r.CreatedAt, r.UpdatedAt, r.FinishedAt = fromMicro(created), fromMicro(updated), fromMicroPtr(finished)
+	if r.State == journal.Waiting {
+		r.WakeAt = fromMicroPtr(due)
+	}
+	return r, nil
+}
+
+func scanWholeRun(row scanner) (run, error) {
+	var input, output, failure []byte
+	r, err := scanRun(row, &input, &output, &failure)
+	r.Input, r.Output, r.Failure = input, output, failure
+	return r, err
+}
+
+// oneRun runs a query of at most one run.
+func (c *conn) oneRun(text string, args ...any) (r run, found bool, err error) {
+	err = c.each(text, args, func(row scanner) (bool, error) {
+		var err error
+		r, err = scanWholeRun(row)
+		found = err == nil
+		return false, err
+	})
+	return r, found, err
+}
+
+// runByID reads a run whole, by the unique index on (tenant, id). Returns journal.ErrNotFound.
+func (c *conn) runByID(t tenant.ID, id journal.RunID) (run, error) {
+	r, found, err := c.oneRun(wholeRun+`WHERE r.tenant = ? AND r.id = ?`, t, id[:])
+	if err == nil && !found {
+		err = journal.ErrNotFound
+	}
+	return r, err
+}
+
+// runNumber finds a run's number, by the unique index on (tenant, id). Returns journal.ErrNotFound.
+func (c *conn) runNumber(t tenant.ID, id journal.RunID) (n int64, err error) {
+	found, err := c.row(`SELECT n FROM runs WHERE tenant = ? AND id = ?`, []any{t, id[:]}, &n)
+	if err == nil && !found {
+		err = journal.ErrNotFound
+	}
+	return n, err
+}
