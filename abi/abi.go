@@ -106,11 +106,3 @@ const (
 	LogWarn  int32 = 2
 	LogError int32 = 3
 )
-
-// Manifest is what a module says of itself when it is run with EntryDescribe: one JSON object,
-// written with output.
-type Manifest struct {
-	SDK        string   `json:"sdk,omitempty"`
-	Workflows  []string `json:"workflows,omitempty"`
-	Activities []string `json:"activities,omitempty"`
-}

@@ -25,7 +25,7 @@ var edges = map[string][]string{
 	"modules/binary":        {"abi"},
 	"modules/watch":         {"modules", "abi"},
 	"journal":               {"abi", "tenant", "modules"},
-	"journal/internal/...":  {"internal/failpoint"},
+	"journal/internal/...":  {"journal", "internal/failpoint"},
 	"journal/sqlite":        {"abi", "tenant", "modules", "journal", "journal/internal/durable", "internal/failpoint"},
 	"journal/postgres":      {"abi", "tenant", "modules", "journal", "journal/internal/durable", "internal/failpoint"},
 	"journal/journaltest":   {"abi", "tenant", "modules", "journal"},

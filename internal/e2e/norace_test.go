@@ -1,0 +1,6 @@
+//go:build !race
+
+package e2e
+
+// raceFlag builds the host with the race detector when the tests have it.
+var raceFlag []string
