@@ -16,20 +16,20 @@ type Failure struct {
 
 // Codes that the host itself gives. A guest's own codes are free text of at most MaxName bytes.
 const (
-	CodeTrap          = "trap"       // the guest trapped: unreachable, out of bounds, division by zero
-	CodeExit          = "exit"       // the guest ended with a status other than 0
-	CodeNoOutput      = "no_output"  // a reactor's entry returned an error without calling fail
-	CodeMisuse        = "abi_misuse" // a call that the contract forbids
-	CodeDeadlock      = "deadlock"   // the guest waits and nothing is pending that could wake it
-	CodeCancelled     = "cancelled"  // the run was cancelled
-	CodeTimeout       = "timeout"    // an attempt or a whole effect took too long
-	CodePayloadLarge  = "payload_too_large"
-	CodeOptions       = "invalid_options" // the options of a request are not what the contract says
-	CodeTooMany       = "too_many_pending"
-	CodeUnknownEffect = "unknown_effect" // no handler of that name, or not granted
-	CodeUnknownModule = "unknown_module"
-	CodeInternal      = "internal" // the host failed; details are in its log, never in the payload
-	CodeFailed        = "failed"   // the guest failed with a payload that is not a failure object
+	CodeTrap          = "trap"              // the guest trapped: unreachable, out of bounds, division by zero
+	CodeExit          = "exit"              // the guest ended with a status other than 0
+	CodeNoOutput      = "no_output"         // a reactor's entry returned an error without calling fail
+	CodeMisuse        = "abi_misuse"        // a call that the contract forbids
+	CodeDeadlock      = "deadlock"          // the guest waits and nothing is pending that could wake it
+	CodeCancelled     = "cancelled"         // the run was cancelled
+	CodeTimeout       = "timeout"           // an attempt or a whole effect took too long
+	CodePayloadLarge  = "payload_too_large" // a payload is over its limit
+	CodeOptions       = "invalid_options"   // the options of a request are not what the contract says
+	CodeTooMany       = "too_many_pending"  // a request while as many handles are pending as may be
+	CodeUnknownEffect = "unknown_effect"    // no handler of that name, or not granted
+	CodeUnknownModule = "unknown_module"    // the options of an activity name a module that is not there, or cannot be run
+	CodeInternal      = "internal"          // the host failed; details are in its log, never in the payload
+	CodeFailed        = "failed"            // the guest failed with a payload that is not a failure object
 )
 
 // NewFailure builds a failure with a formatted message.
