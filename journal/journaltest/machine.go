@@ -1,0 +1,303 @@
+package journaltest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"reprise/journal"
+	"reprise/tenant"
+)
+
+// The model's clock moves in steps that no lease or timer ends on, so that the real time that passes
+// in between decides nothing.
+const (
+	modelStep  = 20 * time.Minute
+	modelTTL   = 50 * time.Minute
+	modelTimer = 30 * time.Minute
+)
+
+// testModel walks a store and the model through the same random history and compares every answer.
+func testModel(t *testing.T, open Open) {
+	f := newFixture(t, open)
+	walk := 0
+	var last *machine
+	rapid.Check(t, func(rt *rapid.T) {
+		if last != nil {
+			last.endAll()
+		}
+		walk++
+		last = &machine{f: f, model: model{nodes: map[string]*modelNode{}}, tenant: tenant.ID(fmt.Sprint("walk-", walk))}
+		f.putModule(last.tenant, wasm)
+		rt.Repeat(map[string]func(*rapid.T){
+			"create": last.create, "signal": last.signal, "cancel": last.cancel, "resume": last.resume,
+			"register": last.register, "heartbeat": last.heartbeat, "unregister": last.unregister,
+			"claim": last.claim, "commit": last.commit, "commit again": last.commitAgain, "time passes": last.advance,
+			"": last.check,
+		})
+		for _, r := range last.runs {
+			last.compare(rt, r)
+		}
+	})
+}
+
+// machine is one walk.
+type machine struct {
+	model
+	f       *fixture
+	tenant  tenant.ID
+	leases  []lease
+	commits []commit
+	nodeIDs []string
+	touched *modelRun
+}
+
+type lease struct {
+	journal.Lease
+	run *modelRun
+}
+
+type commit struct {
+	lease lease
+	batch journal.Batch
+}
+
+func pick[T any](rt *rapid.T, what string, from []T) T {
+	if len(from) == 0 {
+		rt.Skip("nothing to pick from: " + what)
+	}
+	return from[rapid.IntRange(0, len(from)-1).Draw(rt, what)]
+}
+
+// same fails the walk unless both gave the same error.
+func (m *machine) same(rt *rapid.T, what string, got, want error) {
+	if !sameError(got, want) {
+		rt.Fatalf("%s: got error %v, want %v", what, got, want)
+	}
+}
+
+func (m *machine) create(rt *rapid.T) {
+	r := journal.Run{Tenant: m.tenant, ID: journal.NewRunID(), Workflow: "order", Digest: m.f.digest,
+		Key:            rapid.SampledFrom([]string{"", "", "k1", "k2"}).Draw(rt, "key"),
+		IdempotencyKey: rapid.SampledFrom([]string{"", "", "i1", "i2"}).Draw(rt, "idempotency key"),
+		Input:          []byte(rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "input"))}
+	got, created, err := m.f.Store.Create(m.f.Context(), r)
+	want, wantCreated, wantErr := m.model.create(r)
+	m.same(rt, "create", err, wantErr)
+	if created != wantCreated || got.ID != want.ID {
+		rt.Fatalf("create: got run %s, created %v; want %s, %v", got.ID, created, want.ID, wantCreated)
+	}
+	m.touched = want
+}
+
+func (m *machine) signal(rt *rapid.T) {
+	r := pick(rt, "run", m.runs)
+	id := rapid.SampledFrom([]string{"s1", "s2", "s3", "s4"}).Draw(rt, "id")
+	payload := []byte(rapid.SampledFrom([]string{"p", "p", "p", "q"}).Draw(rt, "payload"))
+	dup, err := m.f.Store.Signal(m.f.Context(), m.tenant, r.ID, id, "paid", payload)
+	wantDup, wantErr := m.model.signal(r, id, "paid", payload)
+	m.same(rt, "signal", err, wantErr)
+	if dup != wantDup {
+		rt.Fatalf("signal: got duplicate %v, want %v", dup, wantDup)
+	}
+	m.touched = r
+}
+
+func (m *machine) cancel(rt *rapid.T) {
+	r := pick(rt, "run", m.runs)
+	_, err := m.f.Store.RequestCancel(m.f.Context(), m.tenant, r.ID, "stop it")
+	m.same(rt, "cancel", err, m.model.cancel(r, "stop it"))
+	m.touched = r
+}
+
+func (m *machine) resume(rt *rapid.T) {
+	r := pick(rt, "run", m.runs)
+	_, err := m.f.Store.Resume(m.f.Context(), m.tenant, r.ID)
+	m.same(rt, "resume", err, m.model.resume(r))
+	m.touched = r
+}
+
+func (m *machine) register(rt *rapid.T) {
+	name := rapid.SampledFrom([]string{"n1", "n2"}).Draw(rt, "name")
+	n, err := m.f.Store.Register(m.f.Context(), name, modelTTL)
+	m.same(rt, "register", err, nil)
+	for _, o := range m.nodes {
+		o.ended = o.ended || o.name == name
+	}
+	m.nodes[n.ID] = &modelNode{name: name, expires: m.now + modelTTL}
+	m.nodeIDs = append(m.nodeIDs, n.ID)
+}
+
+func (m *machine) heartbeat(rt *rapid.T) {
+	id := pick(rt, "node", m.nodeIDs)
+	_, err := m.f.Store.Heartbeat(m.f.Context(), id, modelTTL)
+	if !m.live(id) {
+		m.same(rt, "heartbeat", err, journal.ErrNodeLapsed)
+		return
+	}
+	m.same(rt, "heartbeat", err, nil)
+	m.nodes[id].expires = m.now + modelTTL
+}
+
+func (m *machine) unregister(rt *rapid.T) {
+	id := pick(rt, "node", m.nodeIDs)
+	m.same(rt, "unregister", m.f.Store.Unregister(m.f.Context(), id), nil)
+	m.nodes[id].ended = true
+}
+
+func (m *machine) advance(*rapid.T) {
+	m.f.Advance(modelStep)
+	m.now += modelStep
+}
+
+func (m *machine) claim(rt *rapid.T) {
+	node := pick(rt, "node", m.nodeIDs)
+	limit := rapid.IntRange(0, 3).Draw(rt, "limit")
+	got, err := m.f.Store.Claim(m.f.Context(), node, limit)
+	if !m.live(node) {
+		m.same(rt, "claim", err, journal.ErrNodeLapsed)
+		return
+	}
+	m.same(rt, "claim", err, nil)
+	want, takeover := m.claimable()
+	if n := min(limit, len(want)); len(got.Claims) != n {
+		rt.Fatalf("claim: got %d runs, want %d of %d", len(got.Claims), n, len(want))
+	}
+	for i, c := range got.Claims {
+		r := m.byID(rt, want, c.Run.ID)
+		if !takeover && r != want[i] {
+			rt.Fatalf("claim: got run %s at %d, want %s, which was due first", r.ID, i, want[i].ID)
+		}
+		if from := m.model.claim(r, node); c.StolenFrom != from {
+			rt.Fatalf("claim: got stolen from %q, want %q", c.StolenFrom, from)
+		}
+		m.compareRun(rt, "claimed run", c.Run, r)
+		m.leases = append(m.leases, lease{c.Lease, r})
+	}
+}
+
+func (m *machine) byID(rt *rapid.T, runs []*modelRun, id journal.RunID) *modelRun {
+	for _, r := range runs {
+		if r.ID == id {
+			return r
+		}
+	}
+	rt.Fatalf("claim: got run %s, which may not be claimed", id)
+	return nil
+}
+
+func (m *machine) commit(rt *rapid.T) {
+	l := pick(rt, "lease", m.leases)
+	b := m.batch(rt, l.run)
+	m.send(rt, commit{l, b})
+	m.commits = append(m.commits, commit{l, b})
+}
+
+func (m *machine) commitAgain(rt *rapid.T) { m.send(rt, pick(rt, "commit", m.commits)) }
+
+func (m *machine) send(rt *rapid.T, c commit) {
+	got, err := m.f.Store.Commit(m.f.Context(), c.lease.Lease, c.batch)
+	want, wantErr := m.model.commit(c.lease.run, c.lease.Lease, c.batch)
+	m.same(rt, "commit", err, wantErr)
+	if got != want {
+		rt.Fatalf("commit: got state %s, want %s", got, want)
+	}
+	m.touched = c.lease.run
+}
+
+func (m *machine) batch(rt *rapid.T, r *modelRun) journal.Batch {
+	var b journal.Batch
+	offset := rapid.SampledFrom([]int64{0, 0, 0, 0, -1, 1}).Draw(rt, "offset")
+	b.Entries = entries(max(0, r.NextSeq+offset), rapid.IntRange(0, 2).Draw(rt, "entries"))
+	for i := range b.Entries {
+		b.Entries[i].Payload = []byte(rapid.SampledFrom([]string{"p", "p", "q"}).Draw(rt, "payload"))
+	}
+	if rapid.Bool().Draw(rt, "stash") {
+		op := rapid.Int32Range(1, 2).Draw(rt, "op")
+		b.Stash = append(b.Stash, rapid.SampledFrom([]journal.Arrival{done(op, "x"), done(op, "y"), retry(op, 1), retry(op, 2)}).Draw(rt, "arrival"))
+	}
+	if rapid.Bool().Draw(rt, "observe") {
+		b.Observed = append(b.Observed, rapid.SampledFrom([]string{"signal:s1", "signal:s2", "cancel", "op:1", "op:2"}).Draw(rt, "observed"))
+	}
+	if rapid.Bool().Draw(rt, "release") {
+		b.Next = &journal.Transition{SeenPos: rapid.Int64Range(0, r.InboxPos).Draw(rt, "seen"), KeepAttempts: rapid.Bool().Draw(rt, "keep attempts"),
+			State: rapid.SampledFrom([]journal.State{journal.Waiting, journal.Waiting, journal.Waiting, journal.Ready, journal.Paused, journal.Blocked, journal.Completed, journal.Failed}).Draw(rt, "next")}
+		switch b.Next.State {
+		case journal.Waiting:
+			if rapid.Bool().Draw(rt, "timer") {
+				b.Next.WakeAt = m.f.now().Add(modelTimer)
+			}
+		case journal.Completed:
+			b.Next.Output = []byte("out")
+		case journal.Failed:
+			b.Next.Failure = []byte(`{"code":"x"}`)
+		}
+	}
+	return b
+}
+
+// check compares the run that the last action was about; the others are compared at the end.
+func (m *machine) check(rt *rapid.T) {
+	if m.touched != nil {
+		m.compare(rt, m.touched)
+	}
+	m.touched = nil
+}
+
+func (m *machine) compare(rt *rapid.T, r *modelRun) {
+	s := m.f.snapshot(m.tenant, r.ID)
+	m.compareRun(rt, "run", s.Run, r)
+	if len(s.Entries) != len(r.entries) {
+		rt.Fatalf("entries: got %d, want %d", len(s.Entries), len(r.entries))
+	}
+	for i, e := range s.Entries {
+		if !e.Same(r.entries[i]) || e.Token != r.entries[i].Token {
+			rt.Fatalf("entry: got %+v, want %+v", e, r.entries[i])
+		}
+	}
+	var want []journal.Arrival
+	for _, a := range r.inbox {
+		if a.open {
+			want = append(want, a.Arrival)
+		}
+	}
+	if len(s.Arrivals) != len(want) {
+		rt.Fatalf("open arrivals: got %v, want %v", ids(s.Arrivals), ids(want))
+	}
+	for i, a := range s.Arrivals {
+		if w := want[i]; a.ID != w.ID || a.Pos != w.Pos || a.Kind != w.Kind || string(a.Payload) != string(w.Payload) || a.Attempt != w.Attempt {
+			rt.Fatalf("arrival: got %+v, want %+v", a, w)
+		}
+	}
+}
+
+func (m *machine) compareRun(rt *rapid.T, what string, got journal.Run, want *modelRun) {
+	if got.State != want.State || got.Owner != want.Owner || got.Token != want.Token || got.Attempts != want.Attempts ||
+		got.NextSeq != want.NextSeq || got.InboxPos != want.InboxPos || got.CancelRequested != want.CancelRequested ||
+		string(got.Output) != string(want.Output) || string(got.Failure) != string(want.Failure) ||
+		got.FinishedAt.IsZero() == want.State.Terminal() || got.WakeAt.IsZero() == (want.State == journal.Waiting && want.timer) {
+		rt.Fatalf("%s:\n got %+v\nwant %+v", what, got, want.Run)
+	}
+}
+
+// endAll puts every run of a walk out of the way of the next.
+func (m *machine) endAll() {
+	m.f.Advance(2 * modelTTL)
+	for _, r := range m.runs {
+		// A waiting run that has seen an earlier request is woken by the signal, any other by the request.
+		_, _ = m.f.Store.Signal(m.f.Context(), m.tenant, r.ID, "end", "end", nil)
+		_, _ = m.f.Store.RequestCancel(m.f.Context(), m.tenant, r.ID, "end")
+	}
+	node := m.f.register("undertaker")
+	for {
+		cs := m.f.claims(node, 100).Claims
+		if len(cs) == 0 {
+			return
+		}
+		for _, c := range cs {
+			m.f.commit(c.Lease, journal.Batch{Next: &journal.Transition{State: journal.Terminated}})
+		}
+	}
+}

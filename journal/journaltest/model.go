@@ -1,0 +1,246 @@
+package journaltest
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"reprise/abi"
+	"reprise/journal"
+)
+
+// model is the contract on plain values: what a store would be if nothing were concurrent, large or
+// ever lost. Times are steps of the model's clock; rank breaks ties in the order of events.
+type model struct {
+	now   time.Duration
+	rank  int
+	runs  []*modelRun
+	nodes map[string]*modelNode
+}
+
+type modelNode struct {
+	name    string
+	expires time.Duration
+	ended   bool
+}
+
+type modelRun struct {
+	journal.Run
+	entries []journal.Entry
+	inbox   []modelArrival
+	mail    int64 // position of the newest arrival from outside
+	gave    journal.State
+	due     due
+	timer   bool // due is a timer
+}
+
+type modelArrival struct {
+	journal.Arrival
+	open bool
+}
+
+// due orders runs that may be claimed.
+type due struct {
+	at   time.Duration
+	rank int
+}
+
+func (d due) compare(o due) int {
+	if d.at != o.at {
+		return int(d.at/time.Minute) - int(o.at/time.Minute)
+	}
+	return d.rank - o.rank
+}
+
+func (m *model) dueIn(d time.Duration) due {
+	m.rank++
+	return due{m.now + d, m.rank}
+}
+
+func (m *model) live(node string) bool {
+	n := m.nodes[node]
+	return n != nil && !n.ended && n.expires > m.now
+}
+
+func (m *model) create(r journal.Run) (*modelRun, bool, error) {
+	for _, o := range m.runs {
+		if r.IdempotencyKey != "" && o.IdempotencyKey == r.IdempotencyKey {
+			if o.Workflow == r.Workflow && o.Entry == r.Entry && o.Key == r.Key && string(o.Input) == string(r.Input) {
+				return o, false, nil
+			}
+			return o, false, journal.ErrConflict
+		}
+	}
+	for _, o := range m.runs {
+		if r.Key != "" && o.Key == r.Key && !o.State.Terminal() {
+			return o, false, journal.ErrConflict
+		}
+	}
+	r.State = journal.Ready
+	n := &modelRun{Run: r, due: m.dueIn(0)}
+	m.runs = append(m.runs, n)
+	return n, true, nil
+}
+
+func (r *modelRun) arrival(id string) *modelArrival {
+	for i := range r.inbox {
+		if r.inbox[i].ID == id {
+			return &r.inbox[i]
+		}
+	}
+	return nil
+}
+
+// arrive is what signal and cancel have in common.
+func (m *model) arrive(r *modelRun, a journal.Arrival) {
+	r.InboxPos++
+	r.mail = r.InboxPos
+	a.Pos = r.InboxPos
+	r.inbox = append(r.inbox, modelArrival{a, true})
+	if r.State == journal.Waiting {
+		r.State, r.due, r.timer = journal.Ready, m.dueIn(0), false
+	}
+}
+
+func (m *model) signal(r *modelRun, id, name string, payload []byte) (duplicate bool, err error) {
+	if a := r.arrival("signal:" + id); a != nil {
+		if a.Name == name && string(a.Payload) == string(payload) {
+			return true, nil
+		}
+		return false, journal.ErrConflict
+	}
+	if r.State.Terminal() {
+		return false, journal.ErrState
+	}
+	m.arrive(r, journal.Arrival{ID: "signal:" + id, Kind: journal.ArrivalSignal, Op: journal.NoOp, Name: name, Payload: payload})
+	return false, nil
+}
+
+func (m *model) cancel(r *modelRun, reason string) error {
+	switch {
+	case r.State.Terminal():
+		if !r.CancelRequested {
+			return journal.ErrState
+		}
+	case r.State == journal.Blocked || r.State == journal.Paused || r.State == journal.Ready && r.NextSeq == 0:
+		r.State, r.CancelRequested, r.Attempts = journal.Cancelled, true, 0
+		r.Failure = abi.NewFailure(abi.CodeCancelled, "%s", reason).Encode()
+	case !r.CancelRequested:
+		r.CancelRequested = true
+		m.arrive(r, journal.Arrival{ID: "cancel", Kind: journal.ArrivalCancel, Op: journal.NoOp, Payload: []byte(reason)})
+	}
+	return nil
+}
+
+func (m *model) resume(r *modelRun) error {
+	if r.State != journal.Blocked && r.State != journal.Paused {
+		return journal.ErrState
+	}
+	r.State, r.Attempts, r.due = journal.Ready, 0, m.dueIn(0)
+	return nil
+}
+
+// claimable lists the runs that a claim may give, oldest due first, and says whether a take-over is
+// among them; the order of those is a store's own.
+func (m *model) claimable() (rs []*modelRun, takeover bool) {
+	for _, r := range m.runs {
+		switch {
+		case r.State == journal.Running && !m.live(r.Owner):
+			takeover = true
+			rs = append(rs, r)
+		case r.State == journal.Ready, r.State == journal.Waiting && r.timer && r.due.at <= m.now:
+			rs = append(rs, r)
+		}
+	}
+	slices.SortFunc(rs, func(a, b *modelRun) int { return a.due.compare(b.due) })
+	return rs, takeover
+}
+
+// claim gives r to a node and returns whom it was taken from.
+func (m *model) claim(r *modelRun, node string) (stolenFrom string) {
+	stolenFrom = r.Owner
+	r.State, r.Owner, r.gave, r.timer = journal.Running, node, "", false
+	r.Token++
+	r.Attempts++
+	return stolenFrom
+}
+
+func (m *model) commit(r *modelRun, l journal.Lease, b journal.Batch) (journal.State, error) {
+	if r.State != journal.Running || r.Owner != l.Node || r.Token != l.Token || !m.live(l.Node) {
+		if r.State != journal.Running && r.Token == l.Token && b.Next != nil && b.Next.State == r.gave && r.recorded(b.Entries, true) {
+			return r.State, nil
+		}
+		return "", journal.ErrFenced
+	}
+	if n := len(b.Entries); n > 0 && b.Entries[0].Seq != r.NextSeq {
+		if b.Next == nil && r.recorded(b.Entries, false) {
+			return r.State, nil
+		}
+		return "", journal.ErrConflict
+	}
+	for _, e := range b.Entries {
+		e.Token = l.Token
+		r.entries = append(r.entries, e)
+		r.NextSeq++
+	}
+	for _, a := range b.Stash {
+		r.stash(a)
+	}
+	for _, id := range b.Observed {
+		if a := r.arrival(id); a != nil {
+			a.open = false
+		}
+	}
+	if b.Next != nil {
+		m.release(r, *b.Next)
+	}
+	return r.State, nil
+}
+
+// recorded says whether entries are there under the run's token, at the end if so asked.
+func (r *modelRun) recorded(es []journal.Entry, atEnd bool) bool {
+	for _, e := range es {
+		if e.Seq < 0 || e.Seq >= r.NextSeq || !r.entries[e.Seq].Same(e) || r.entries[e.Seq].Token != r.Token {
+			return false
+		}
+	}
+	return !atEnd || len(es) == 0 || es[len(es)-1].Seq == r.NextSeq-1
+}
+
+func (r *modelRun) stash(a journal.Arrival) {
+	old := r.arrival(a.ID)
+	if old != nil && (!old.open || old.Kind == a.Kind && string(old.Payload) == string(a.Payload) && old.Attempt == a.Attempt) {
+		return
+	}
+	r.InboxPos++
+	a.Pos = r.InboxPos
+	r.inbox = slices.DeleteFunc(r.inbox, func(o modelArrival) bool { return o.ID == a.ID })
+	r.inbox = append(r.inbox, modelArrival{a, true})
+}
+
+func (m *model) release(r *modelRun, next journal.Transition) {
+	r.State, r.gave, r.Owner = next.State, next.State, ""
+	if !next.KeepAttempts {
+		r.Attempts = 0
+	}
+	if next.State == journal.Waiting && r.mail > next.SeenPos {
+		r.State = journal.Ready
+	}
+	switch r.State {
+	case journal.Ready:
+		r.due = m.dueIn(0)
+	case journal.Waiting:
+		if r.timer = !next.WakeAt.IsZero(); r.timer {
+			r.due = m.dueIn(modelTimer)
+		}
+	}
+	r.Output, r.Failure = next.Output, next.Failure
+}
+
+// sameError says whether two errors lead a caller to the same decision.
+func sameError(got, want error) bool {
+	if want == nil {
+		return got == nil
+	}
+	return errors.Is(got, want)
+}
