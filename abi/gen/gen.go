@@ -102,6 +102,7 @@ func load(sources string) (contract, error) {
 		case strings.HasPrefix(r.Name, "Code") && strings.HasPrefix(r.Value, `"`):
 			c.Codes = append(c.Codes, row{Name: strings.Trim(r.Value, `"`), Doc: r.Doc})
 		case strings.HasPrefix(r.Name, "Max"):
+			r.Doc = strings.TrimPrefix(r.Doc, r.Name+" ")
 			c.Limits = append(c.Limits, r)
 		}
 	}
