@@ -162,8 +162,9 @@ func (f *folder) push(ctx context.Context, name string, s *file, bytes []byte, n
 		s.done, s.pushed, s.lastSum, s.retryAt = true, true, s.sum, time.Time{}
 	}
 	switch {
+	case err == nil && s.told: // Push tells of what went well; this ends a trouble that was told
+		f.cfg.Logger.Info("module in the watched folder published after all", "file", clip(name))
 	case err == nil:
-		f.cfg.Logger.Info("module published from the watched folder", "file", clip(name), "digest", modules.DigestOf(bytes))
 	case ctx.Err() != nil: // stopping; nobody needs to hear of it
 	default:
 		f.tell(name, s, err)

@@ -33,7 +33,7 @@ type Config struct {
 	Rescan time.Duration
 	// MaxSize bounds a file in bytes; a larger one is not read. Default modules.MaxSize.
 	MaxSize int64
-	// Logger gets what was published and what was refused. Default: discard.
+	// Logger gets what is not published, and why. Default: discard.
 	Logger *slog.Logger
 }
 
