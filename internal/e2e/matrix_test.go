@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -15,7 +14,6 @@ import (
 
 	"reprise/host/api/wire"
 	"reprise/host/client"
-	"reprise/internal/pgtest"
 )
 
 // A mode says when the failpoint is armed.
@@ -36,11 +34,7 @@ type outcome struct {
 func TestCrashMatrix(t *testing.T) {
 	points := failpoints(t)
 	s := newShop(t)
-	stores := map[string]func(t testing.TB) string{
-		"sqlite":   func(t testing.TB) string { return filepath.Join(t.TempDir(), "reprise.db") },
-		"postgres": func(t testing.TB) string { return pgtest.Database(t) },
-	}
-	for store, open := range stores {
+	for store, open := range stores() {
 		want, _ := scenario(t, s, open(t), live, "")
 		if want.Output == "" || len(want.Ledger) != 5 || len(want.CancelledLedger) != 2 {
 			t.Fatalf("%s: without faults: %+v", store, want)
@@ -108,10 +102,7 @@ func scenario(t testing.TB, s *shop, journal, mode, point string) (outcome, bool
 	}
 	n.startArmed(armed)
 	input := fmt.Sprintf(`{"shop":%q}`, s.srv.URL)
-	n.call("push", func(ctx context.Context, c *client.Client) error {
-		_, err := c.PushModule(ctx, "matrix", guests["matrix"], "")
-		return err
-	})
+	push(n, "matrix")
 	main := startRun(n, "matrix", "matrix", input)
 	other := startRun(n, "matrix", "cancelled", input)
 	n.eventually("wait for the signal", waits(main, "signal go"))

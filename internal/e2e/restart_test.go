@@ -1,0 +1,121 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"reprise/host/client"
+	"reprise/internal/pgtest"
+)
+
+// TestSleepAcrossRestart lets a Go guest sleep 3 seconds by time.Sleep while its host is dead for some of them.
+func TestSleepAcrossRestart(t *testing.T) {
+	for store, open := range stores() {
+		t.Run(store, func(t *testing.T) {
+			n := newNode(t, open(t), "n1", "--hold-for", "50ms")
+			n.start("")
+			push(n, "sleeper")
+			began := time.Now()
+			run := startRun(n, "sleeper", "sleeper", `"3s"`)
+			n.eventually("suspension", waits(run, "until"))
+			n.kill()
+			n.start("")
+			n.eventually("the end", completes(run, `{"slept":"3s"}`))
+			if took := time.Since(began); took < 3*time.Second {
+				t.Errorf("it took %s, want at least the 3 s that the guest sleeps", took)
+			}
+			n.terminate()
+		})
+	}
+}
+
+// TestPlainProgram runs a WASI program that knows nothing of Reprise, and kills its host while it sleeps.
+func TestPlainProgram(t *testing.T) {
+	n := newNode(t, filepath.Join(t.TempDir(), "reprise.db"), "n1", "--hold-for", "50ms")
+	n.start("")
+	push(n, "plain")
+	run := startRun(n, "plain", "", `some input`)
+	n.eventually("suspension", waits(run, "until"))
+	n.kill()
+	n.start("")
+	n.eventually("the end", func(ctx context.Context, c *client.Client) (bool, error) {
+		r, err := c.Run(ctx, run)
+		return r.State == "completed", err
+	})
+	n.call("result", func(ctx context.Context, c *client.Client) error {
+		out, err := c.Wait(ctx, run, time.Second)
+		if err == nil && !strings.Contains(strings.ToLower(string(out)), "some input") {
+			err = fmt.Errorf("got %q, want what it read", out)
+		}
+		return err
+	})
+	n.terminate()
+}
+
+// TestCrashOfResume blocks a run by crashing its host, and then crashes the host in the act of resuming it.
+func TestCrashOfResume(t *testing.T) {
+	for store, open := range stores() {
+		for _, point := range []string{"store.resume.before", "store.resume.after"} {
+			t.Run(store+"/"+point, func(t *testing.T) {
+				n := newNode(t, open(t), "n1", "--hold-for", "50ms", "--max-attempts", "1", "--lease-ttl", "3s")
+				n.start("")
+				push(n, "sleeper")
+				n.kill()
+				n.start("exec.claimed")
+				run := startRun(n, "sleeper", "sleeper", `"1ms"`) // its first turn kills the host
+				<-n.exited
+				n.start(point)
+				n.eventually("quarantine", func(ctx context.Context, c *client.Client) (bool, error) {
+					r, err := c.Run(ctx, run)
+					if r.State == "blocked" && !strings.HasPrefix(r.Reason, "crash_loop") {
+						err = errors.New(r.Reason)
+					}
+					return r.State == "blocked", err
+				})
+				n.call("resume", func(ctx context.Context, c *client.Client) error {
+					_, err := c.Resume(ctx, run)
+					var problem *client.Error
+					if errors.As(err, &problem) && problem.Problem.Code == "run_not_held" && n.deaths > 0 {
+						return nil // the first try got through
+					}
+					return err
+				})
+				if n.deaths != 1 {
+					t.Errorf("the host died %d times at %s, want once", n.deaths, point)
+				}
+				n.eventually("the end", completes(run, `{"slept":"0s"}`))
+				n.terminate()
+			})
+		}
+	}
+}
+
+func stores() map[string]func(t testing.TB) string {
+	return map[string]func(t testing.TB) string{
+		"sqlite":   func(t testing.TB) string { return filepath.Join(t.TempDir(), "reprise.db") },
+		"postgres": func(t testing.TB) string { return pgtest.Database(t) },
+	}
+}
+
+func push(n *node, name string) {
+	n.t.Helper()
+	n.call("push", func(ctx context.Context, c *client.Client) error {
+		_, err := c.PushModule(ctx, name, guests[name], "")
+		return err
+	})
+}
+
+func completes(run, output string) func(ctx context.Context, c *client.Client) (bool, error) {
+	return func(ctx context.Context, c *client.Client) (bool, error) {
+		r, err := c.Run(ctx, run)
+		if err == nil && ended(r) && (r.State != "completed" || string(r.Output) != output) {
+			err = fmt.Errorf("run %s is %s with %s (%s), want %s", run, r.State, r.Output, r.Reason, output)
+		}
+		return r.State == "completed", err
+	}
+}
