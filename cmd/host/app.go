@@ -28,7 +28,7 @@ func (p *program) app() *cli.App {
 				p.runSignal(), p.runCancel(), p.runResume(), p.runReplay()),
 			group("node", "look at nodes", p.nodeList()),
 			p.doctor(),
-			p.version(),
+			p.versionCommand(),
 			p.failpoints(),
 		},
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -178,7 +179,7 @@ func checkJournal(ctx context.Context, name string) check {
 		}
 	}
 	k.Remedy = "the database must be reachable with these credentials and of this program's schema"
-	store, err := openJournal(ctx, name)
+	store, err := openJournal(ctx, name, slog.New(slog.DiscardHandler))
 	if err != nil {
 		k.Detail = err.Error()
 		return k

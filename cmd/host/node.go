@@ -33,14 +33,14 @@ func (p *program) node(ctx context.Context, s settings) (err error) {
 		return listenError(err)
 	}
 	defer listener.Close()
-	parts, err := assemble(ctx, s, log)
+	parts, err := assemble(ctx, s, listener.Addr(), log)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, parts.close()) }()
 
 	handler := api.New(api.Config{
-		UseCases: parts.host, Tokens: s.tokens, Version: programVersion, Commit: commit(), Logger: log,
+		UseCases: parts.host, Tokens: s.tokens, Version: version, Commit: commit(), Logger: log,
 	})
 	server := api.NewServer(handler, log)
 	if err := parts.start(ctx); err != nil {
@@ -101,7 +101,7 @@ func (p *program) announce(s settings, addr net.Addr) error {
 	if len(s.tokens) > 0 {
 		token = s.tokenHint
 	}
-	fmt.Fprintf(p.stderr, "reprise %s   %s\n", programVersion, title)
+	fmt.Fprintf(p.stderr, "reprise %s   %s\n", version, title)
 	fmt.Fprintf(p.stderr, "  API        %s/v1      token %s\n", base, clean(token))
 	fmt.Fprintf(p.stderr, "  Journal    %s\n", clean(journalText(s.journal)))
 	if s.watch != "" {
@@ -116,7 +116,7 @@ func (p *program) announce(s settings, addr net.Addr) error {
 	if s.addrFile == "" {
 		return nil
 	}
-	return writeAddr(s.addrFile, base)
+	return writeAddr(s.addrFile, addr.String())
 }
 
 // writeAddr writes a file in one step, so that who waits for it never reads a part.

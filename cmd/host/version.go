@@ -14,10 +14,10 @@ import (
 	"reprise/host/api/wire"
 )
 
-// programVersion is the version of this program.
-const programVersion = "0.1.0"
+// version is this program's version. The Makefile sets it with -ldflags -X.
+var version = "0.1.0"
 
-func (p *program) version() *cli.Command {
+func (p *program) versionCommand() *cli.Command {
 	c := &cli.Command{Name: "version", Usage: "print this program's version", Flags: outputFlags()}
 	c.Action = func(ctx *cli.Context) error {
 		pr, err := p.printer(ctx)
@@ -33,7 +33,7 @@ func (p *program) version() *cli.Command {
 }
 
 func ownVersion() wire.Version {
-	return wire.Version{Version: programVersion, Commit: commit(), ABI: abi.Version, Go: runtime.Version(), Time: wire.Time(time.Now())}
+	return wire.Version{Version: version, Commit: commit(), ABI: abi.Version, Go: runtime.Version(), Time: wire.Time(time.Now())}
 }
 
 // commit is the revision that the program was built from, "" when it was not built in a checkout.

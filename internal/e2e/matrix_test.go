@@ -34,7 +34,7 @@ type outcome struct {
 func TestCrashMatrix(t *testing.T) {
 	points := failpoints(t)
 	s := newShop(t)
-	for store, open := range stores() {
+	for store, open := range stores(t) {
 		want, _ := scenario(t, s, open(t), live, "")
 		if want.Output == "" || len(want.Ledger) != 5 || len(want.CancelledLedger) != 2 {
 			t.Fatalf("%s: without faults: %+v", store, want)

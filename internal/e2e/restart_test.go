@@ -15,7 +15,7 @@ import (
 
 // TestSleepAcrossRestart lets a Go guest sleep 3 seconds by time.Sleep while its host is dead for some of them.
 func TestSleepAcrossRestart(t *testing.T) {
-	for store, open := range stores() {
+	for store, open := range stores(t) {
 		t.Run(store, func(t *testing.T) {
 			n := newNode(t, open(t), "n1", "--hold-for", "50ms")
 			n.start("")
@@ -59,7 +59,7 @@ func TestPlainProgram(t *testing.T) {
 
 // TestCrashOfResume blocks a run by crashing its host, and then crashes the host in the act of resuming it.
 func TestCrashOfResume(t *testing.T) {
-	for store, open := range stores() {
+	for store, open := range stores(t) {
 		for _, point := range []string{"store.resume.before", "store.resume.after"} {
 			t.Run(store+"/"+point, func(t *testing.T) {
 				n := newNode(t, open(t), "n1", "--hold-for", "50ms", "--max-attempts", "1", "--lease-ttl", "3s")
@@ -95,10 +95,13 @@ func TestCrashOfResume(t *testing.T) {
 	}
 }
 
-func stores() map[string]func(t testing.TB) string {
+// stores are the journals that a test runs on: a function for each makes an empty one. The Postgres server
+// keeps what it acknowledges, and is gone with the test.
+func stores(t *testing.T) map[string]func(t testing.TB) string {
+	cluster := pgtest.Start(t, pgtest.Options{Durable: true})
 	return map[string]func(t testing.TB) string{
 		"sqlite":   func(t testing.TB) string { return filepath.Join(t.TempDir(), "reprise.db") },
-		"postgres": func(t testing.TB) string { return pgtest.Database(t) },
+		"postgres": func(t testing.TB) string { return cluster.Database(t) },
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 // other host finishes the run. When the first one thaws, none of its writes lands and it books nothing more.
 func TestFrozenOwnerIsFenced(t *testing.T) {
 	s := newShop(t)
-	dsn := pgtest.Database(t)
+	dsn := pgtest.Start(t, pgtest.Options{Durable: true}).Database(t)
 	flags := []string{"--allow-host", s.host(), "--lease-ttl", "2s", "--hold-for", "50ms"}
 	first, second := newNode(t, dsn, "first", flags...), newNode(t, dsn, "second", flags...)
 	first.start("")
