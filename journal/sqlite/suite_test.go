@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"os"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -12,7 +13,13 @@ import (
 	"reprise/journal/journaltest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain also makes this test's program the second process that some tests need.
+func TestMain(m *testing.M) {
+	if role := os.Getenv(childEnv); role != "" {
+		os.Exit(childMain(role, os.Args[len(os.Args)-1]))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // movableClock is the machine's clock, moved.
 type movableClock struct{ by atomic.Int64 }

@@ -1,0 +1,125 @@
+package sqlite
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"reprise/journal"
+)
+
+// TestChecks compares the lists in the schema with the contract's.
+func TestChecks(t *testing.T) {
+	ddl, err := migrations.ReadFile("migrations/0001_init.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var states []string
+	for _, s := range journal.States {
+		states = append(states, string(s))
+	}
+	for _, c := range []struct {
+		table, column string
+		want          []string
+	}{
+		{"runs", "state", states},
+		{"entries", "kind", constants(t, "Kind")},
+		{"inbox", "kind", constants(t, "ArrivalKind")},
+	} {
+		if d := cmp.Diff(c.want, checkList(t, string(ddl), c.table, c.column)); d != "" {
+			t.Errorf("check of %s.%s (-contract +schema):\n%s", c.table, c.column, d)
+		}
+	}
+}
+
+func checkList(t *testing.T, ddl, table, column string) (list []string) {
+	t.Helper()
+	body := regexp.MustCompile(`(?s)CREATE TABLE ` + table + ` \(\n(.*?)\n\) STRICT`).FindStringSubmatch(ddl)
+	if body == nil {
+		t.Fatalf("no table %s in the schema", table)
+	}
+	in := regexp.MustCompile(`CHECK \(` + column + ` IN \(([^)]*)\)`).FindStringSubmatch(body[1])
+	if in == nil {
+		t.Fatalf("no check of %s.%s in the schema", table, column)
+	}
+	for _, word := range strings.Split(in[1], ", ") {
+		list = append(list, strings.Trim(word, "'"))
+	}
+	return list
+}
+
+// constants lists the values of the constants of a type of package journal, in the source's order.
+func constants(t *testing.T, typeName string) (values []string) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "../journal.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok {
+			return true
+		}
+		if id, ok := spec.Type.(*ast.Ident); ok && id.Name == typeName {
+			v, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			values = append(values, v)
+		}
+		return true
+	})
+	return values
+}
+
+// TestPlans checks that what is asked often finds its rows by an index, however many runs there are.
+func TestPlans(t *testing.T) {
+	s := open(t, Config{})
+	c := <-s.writer
+	defer func() { s.writer <- c }()
+	list := func(f journal.Filter) string { q, _ := listQuery("acme", f, 1, 1); return q }
+	for _, q := range []struct {
+		name, text string
+		want       []string // indexes
+	}{
+		{"claim", candidates, []string{"runs_ready", "runs_due", "runs_owned"}},
+		{"run", wholeRun + `WHERE r.tenant = ? AND r.id = ?`, []string{"(tenant=? AND id=?)"}},
+		{"idempotency key", wholeRun + `WHERE r.tenant = ? AND r.idempotency_key = ? AND r.idempotency_key <> ''`, []string{"runs_by_idempotency_key"}},
+		{"open key", wholeRun + `WHERE r.tenant = ? AND r.key = ? AND r.key <> '' AND r.finished_at IS NULL`, []string{"runs_by_open_key"}},
+		{"list", list(journal.Filter{}), []string{"runs_by_tenant"}},
+		{"list by state", list(journal.Filter{State: "ready"}), []string{"runs_by_state"}},
+		{"list by workflow", list(journal.Filter{Workflow: "w"}), []string{"runs_by_workflow"}},
+		{"list by key", list(journal.Filter{Key: "k"}), []string{"runs_by_key"}},
+		{"newest alias", newestAlias, []string{"(tenant=? AND name=?)"}},
+	} {
+		var plan []string
+		err := c.each(`EXPLAIN QUERY PLAN `+q.text, make([]any, strings.Count(q.text, `?`)), func(row scanner) (bool, error) {
+			var id, parent, unused int
+			var detail string
+			err := row.Scan(&id, &parent, &unused, &detail)
+			plan = append(plan, detail)
+			return true, err
+		})
+		if err != nil {
+			t.Fatalf("%s: %v", q.name, err)
+		}
+		got := strings.Join(plan, "\n")
+		for _, index := range q.want {
+			if !strings.Contains(got, index) {
+				t.Errorf("%s: want index %s in the plan\n%s", q.name, index, got)
+			}
+		}
+		if regexp.MustCompile(`(?m)^SCAN (r|runs|aliases)( USING INDEX sqlite_|$)`).MatchString(got) {
+			t.Errorf("%s: the plan reads a whole table\n%s", q.name, got)
+		}
+		if strings.HasPrefix(q.name, "list") && strings.Contains(got, "TEMP B-TREE") {
+			t.Errorf("%s: the plan sorts\n%s", q.name, got)
+		}
+	}
+}
