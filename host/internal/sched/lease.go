@@ -3,6 +3,7 @@ package sched
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -90,13 +91,33 @@ func (d *Dispatcher) recover(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
-	if err := d.register(ctx); err != nil {
+	err := d.nameTaken(ctx)
+	if err == nil {
+		err = d.register(ctx)
+	}
+	if err != nil {
 		if ctx.Err() == nil {
 			d.cfg.Logger.Warn("cannot register the node again", "error", err)
 		}
 		return
 	}
 	d.wake()
+}
+
+// nameTaken says that another live host has registered under this node's name. Registering again would
+// end that host's lease, which would end this one's, and so on for ever.
+func (d *Dispatcher) nameTaken(ctx context.Context) error {
+	nodes, err := d.cfg.Store.ListNodes(ctx)
+	if err != nil {
+		return err
+	}
+	own := d.Node()
+	for _, n := range nodes {
+		if n.Live && n.Name == d.cfg.Name && n.ID != own {
+			return fmt.Errorf("another live host has the name %s (%s, since %s); give each host a name of its own", n.Name, n.ID, n.StartedAt.UTC().Format(time.RFC3339))
+		}
+	}
+	return nil
 }
 
 // Stop gives everything back: no new claims, runs that wait are released at once, effects in flight get

@@ -1,0 +1,354 @@
+package sched
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"reprise/journal"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fakeStore has runs that are due at certain times, and a database that may be away. Its clock is that of the
+// bubble.
+type fakeStore struct {
+	mu       sync.Mutex
+	boots    int
+	node     journal.Node
+	others   []journal.Node
+	due      map[journal.RunID]time.Time
+	mail     map[journal.RunID]int64
+	down     bool
+	claims   int
+	hints    chan struct{}
+	lastSeen map[journal.RunID]int64
+}
+
+var errDown = errors.New("connection refused")
+
+func newFakeStore() *fakeStore {
+	return &fakeStore{due: map[journal.RunID]time.Time{}, mail: map[journal.RunID]int64{}, hints: make(chan struct{}, 1)}
+}
+
+func (s *fakeStore) Register(_ context.Context, name string, ttl time.Duration) (journal.Node, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.down {
+		return journal.Node{}, errDown
+	}
+	s.boots++
+	s.node = journal.Node{ID: fmt.Sprintf("%s#%d", name, s.boots), Name: name, ExpiresAt: time.Now().Add(ttl), Live: true}
+	return s.node, nil
+}
+
+func (s *fakeStore) Heartbeat(ctx context.Context, node string, ttl time.Duration) (time.Time, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.down {
+		return time.Time{}, errDown
+	}
+	if node != s.node.ID || !time.Now().Before(s.node.ExpiresAt) {
+		return time.Time{}, journal.ErrNodeLapsed
+	}
+	s.node.ExpiresAt = time.Now().Add(ttl)
+	return time.Now(), nil
+}
+
+func (s *fakeStore) Unregister(context.Context, string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.node = journal.Node{}
+	return nil
+}
+
+func (s *fakeStore) ListNodes(context.Context) ([]journal.Node, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.down {
+		return nil, errDown
+	}
+	return append([]journal.Node{s.node}, s.others...), nil
+}
+
+func (s *fakeStore) Now(context.Context) (time.Time, error) { return time.Now(), nil }
+
+func (s *fakeStore) Claim(_ context.Context, node string, limit int) (journal.Claims, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.claims++
+	if s.down {
+		return journal.Claims{}, errDown
+	}
+	if node != s.node.ID {
+		return journal.Claims{}, journal.ErrNodeLapsed
+	}
+	out := journal.Claims{NextDue: -1, Now: time.Now()}
+	for id, at := range s.due {
+		if left := time.Until(at); left > 0 {
+			if out.NextDue < 0 || left < out.NextDue {
+				out.NextDue = left
+			}
+		} else if len(out.Claims) < limit {
+			delete(s.due, id)
+			out.Claims = append(out.Claims, journal.Claim{Lease: journal.Lease{Run: id, Node: node, Token: 1}})
+		}
+	}
+	return out, nil
+}
+
+func (s *fakeStore) Mail(_ context.Context, _ string, seen map[journal.RunID]int64) (map[journal.RunID]int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := map[journal.RunID]int64{}
+	for id, pos := range seen {
+		if s.mail[id] > pos {
+			out[id] = s.mail[id]
+		}
+	}
+	return out, nil
+}
+
+func (s *fakeStore) Hints() <-chan struct{} { return s.hints }
+
+func (s *fakeStore) add(id byte, at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.due[journal.RunID{id}] = at
+}
+
+func (s *fakeStore) set(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f()
+}
+
+// fakeTurn runs until it is told to end.
+type fakeTurn struct {
+	id      journal.RunID
+	started time.Time
+	ended   time.Time
+	end     chan struct{}
+	drained chan struct{}
+	mail    chan int64
+	err     error
+}
+
+func (f *fakeTurn) Run(ctx context.Context) {
+	select {
+	case <-f.end:
+	case <-f.drained:
+	case <-ctx.Done():
+		f.err = ctx.Err()
+	}
+	f.ended = time.Now()
+}
+func (f *fakeTurn) Mail(pos int64) { f.mail <- pos }
+func (f *fakeTurn) Drain()         { close(f.drained) }
+
+// bench is a dispatcher in a bubble.
+type bench struct {
+	store *fakeStore
+	d     *Dispatcher
+	mu    sync.Mutex
+	turns []*fakeTurn
+	hold  bool // turns do not end by themselves
+}
+
+func (b *bench) open(c journal.Claim) Turn {
+	f := &fakeTurn{id: c.Lease.Run, started: time.Now(), end: make(chan struct{}), drained: make(chan struct{}), mail: make(chan int64, 10)}
+	if !b.hold {
+		close(f.end)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.turns = append(b.turns, f)
+	return f
+}
+
+func (b *bench) all() []*fakeTurn {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return append([]*fakeTurn(nil), b.turns...)
+}
+
+func bubble(t *testing.T, slots int, f func(t *testing.T, b *bench)) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{store: newFakeStore()}
+		b.d = New(Config{Store: b.store, Name: "n", LeaseTTL: 15 * time.Second, Poll: time.Second, MaxRunning: slots, DrainTimeout: 10 * time.Second,
+			Logger: slog.New(slog.DiscardHandler), Clock: &Clock{}, Open: b.open})
+		if err := b.d.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		f(t, b)
+		if err := b.d.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestTimersAreMetToTheMillisecond(t *testing.T) {
+	bubble(t, 10, func(t *testing.T, b *bench) {
+		began := time.Now()
+		time.Sleep(100 * time.Millisecond)
+		b.store.add(1, began.Add(3370*time.Millisecond))
+		time.Sleep(5 * time.Second)
+		turns := b.all()
+		if len(turns) != 1 {
+			t.Fatalf("got %d turns, want 1", len(turns))
+		}
+		if late := turns[0].started.Sub(began.Add(3370 * time.Millisecond)); late < 0 || late > 5*time.Millisecond {
+			t.Errorf("the run was claimed %s after it was due, want 0 to 5 ms: the claim says when the next is due", late)
+		}
+	})
+}
+
+func TestSlotsAreNotExceeded(t *testing.T) {
+	bubble(t, 2, func(t *testing.T, b *bench) {
+		b.hold = true
+		for i := range byte(5) {
+			b.store.add(i+1, time.Now())
+		}
+		time.Sleep(3 * time.Second)
+		if got := len(b.all()); got != 2 {
+			t.Fatalf("got %d turns at once, want 2", got)
+		}
+		close(b.all()[0].end)
+		time.Sleep(time.Millisecond)
+		if got := len(b.all()); got != 3 {
+			t.Errorf("got %d turns after one ended, want the next at once", got)
+		}
+	})
+}
+
+func TestMailReachesATurnWithEveryHintLost(t *testing.T) {
+	bubble(t, 2, func(t *testing.T, b *bench) {
+		b.hold = true
+		b.store.add(1, time.Now())
+		time.Sleep(1500 * time.Millisecond)
+		b.store.set(func() { b.store.mail[journal.RunID{1}] = 7 })
+		began := time.Now()
+		if got := <-b.all()[0].mail; got != 7 {
+			t.Errorf("got position %d, want 7", got)
+		}
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("it took %s, want at most one poll", took)
+		}
+		time.Sleep(3 * time.Second)
+		if n := len(b.all()[0].mail); n != 0 {
+			t.Errorf("got the same mail %d times more, want never", n)
+		}
+	})
+}
+
+// TestLapseStopsRunsBeforeAnotherMayStart: the database is away for longer than the lease.
+func TestLapseStopsRunsBeforeAnotherMayStart(t *testing.T) {
+	bubble(t, 2, func(t *testing.T, b *bench) {
+		b.hold = true
+		b.store.add(1, time.Now())
+		time.Sleep(6 * time.Second) // one renewal went well, 5 s after the start
+		b.store.set(func() { b.store.down = true })
+		expires := b.store.node.ExpiresAt
+		time.Sleep(30 * time.Second)
+		synctest.Wait()
+		f := b.all()[0]
+		if f.err == nil || f.ended.After(expires) {
+			t.Errorf("the turn was stopped at %s (%v), want before the lease ends at %s", f.ended, f.err, expires)
+		}
+		if b.d.Ready() == nil {
+			t.Error("the node says that it is ready without a lease")
+		}
+		b.store.set(func() { b.store.down = false })
+		time.Sleep(10 * time.Second)
+		if err := b.d.Ready(); err != nil {
+			t.Errorf("got %v after the database came back, want ready", err)
+		}
+		if b.store.boots != 2 {
+			t.Errorf("got %d registrations, want a second one", b.store.boots)
+		}
+	})
+}
+
+func TestShortOutageDoesNotCostTheLease(t *testing.T) {
+	bubble(t, 2, func(t *testing.T, b *bench) {
+		b.hold = true
+		b.store.add(1, time.Now())
+		time.Sleep(time.Second)
+		b.store.set(func() { b.store.down = true })
+		time.Sleep(9 * time.Second)
+		b.store.set(func() { b.store.down = false })
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		if f := b.all()[0]; f.err != nil || b.store.boots != 1 {
+			t.Errorf("got %v and %d registrations, want the turn untouched", f.err, b.store.boots)
+		}
+	})
+}
+
+func TestNameTakenByAnotherHost(t *testing.T) {
+	bubble(t, 2, func(t *testing.T, b *bench) {
+		time.Sleep(time.Second)
+		b.store.set(func() {
+			b.store.node = journal.Node{} // the other registration ended ours
+			b.store.others = []journal.Node{{ID: "n#9", Name: "n", Live: true}}
+		})
+		time.Sleep(time.Minute)
+		if b.store.boots != 1 || b.d.Ready() == nil {
+			t.Errorf("got %d registrations and ready %v, want no war over the name", b.store.boots, b.d.Ready())
+		}
+		b.store.set(func() { b.store.others[0].Live = false })
+		time.Sleep(10 * time.Second)
+		if err := b.d.Ready(); err != nil || b.store.boots != 2 {
+			t.Errorf("got %d registrations and %v after the other host ended, want a second", b.store.boots, err)
+		}
+	})
+}
+
+func TestStopDrains(t *testing.T) {
+	bubble(t, 2, func(t *testing.T, b *bench) {
+		b.hold = true
+		b.store.add(1, time.Now())
+		time.Sleep(time.Second)
+		began := time.Now()
+		if err := b.d.Stop(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took > 0 {
+			t.Errorf("it took %s, want no wait for a run that can be given back", took)
+		}
+		if b.d.Ready() == nil {
+			t.Error("the node says that it is ready after Stop")
+		}
+		b.store.add(2, time.Now())
+		time.Sleep(5 * time.Second)
+		if got := len(b.all()); got != 1 {
+			t.Errorf("got %d turns, want none after Stop", got)
+		}
+	})
+}
+
+func TestClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c Clock
+		if !c.Now().IsZero() {
+			t.Errorf("got %s before the first reading, want zero", c.Now())
+		}
+		db := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+		c.Set(db)
+		time.Sleep(time.Hour)
+		if got := c.Now(); !got.Equal(db.Add(time.Hour)) {
+			t.Errorf("got %s, want the reading and an hour", got)
+		}
+		c.Set(db) // the database's clock went back
+		if got := c.Now(); !got.Equal(db) {
+			t.Errorf("got %s, want the newest reading", got)
+		}
+	})
+}
