@@ -3,8 +3,9 @@ package postgres
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
+	"hash"
+	"strconv"
 	"strings"
 	"time"
 
@@ -90,19 +91,59 @@ func lastPublished(ps []journal.Published) []journal.Published {
 // releaseHash identifies a normalised batch that gives up its lease, so that a repeat is recognised
 // by what it says. Zero is no hash.
 func releaseHash(l journal.Lease, b journal.Batch) int64 {
-	if b.Next == nil {
+	n := b.Next
+	if n == nil {
 		return 0
 	}
-	h := sha256.New()
-	// JSON of the same program's structs is a function of their values; the hash is compared only until
-	// the next claim.
-	if err := json.NewEncoder(h).Encode(struct {
-		Node  string
-		Batch journal.Batch
-	}{l.Node, b}); err != nil {
-		return 0 // unreachable for these types; a repeat would then be told that it is fenced
+	h := hasher{sha256.New()}
+	h.text(l.Node)
+	h.number(int64(len(b.Entries)))
+	for _, e := range b.Entries {
+		h.number(e.Seq, int64(e.Op), int64(e.Status), int64(e.Issued), int64(e.Trail), e.At.UnixMicro())
+		h.text(string(e.Kind), e.Name)
+		h.bytes(e.Request, e.Options, e.Payload)
 	}
+	h.number(int64(len(b.Stash)))
+	for _, a := range b.Stash {
+		h.number(int64(a.Op), int64(a.Status), int64(a.Attempt), a.RetryAt.UnixMicro())
+		h.text(a.ID, string(a.Kind), a.Name)
+		h.bytes(a.Payload)
+	}
+	h.number(int64(len(b.Observed)))
+	h.text(b.Observed...)
+	h.number(int64(len(b.Published)))
+	for _, p := range b.Published {
+		h.text(p.Key)
+		h.bytes(p.Value)
+	}
+	h.number(n.SeenPos, n.WakeAt.UnixMicro())
+	h.text(string(n.State), n.Waiting, n.Reason, strconv.FormatBool(n.KeepAttempts))
+	h.bytes(n.Output, n.Failure)
 	return int64(binary.LittleEndian.Uint64(h.Sum(nil)) | 1)
+}
+
+// hasher hashes values so that no two lists of values give the same bytes.
+type hasher struct{ hash.Hash }
+
+func (h hasher) number(ns ...int64) {
+	var b [8]byte
+	for _, n := range ns {
+		binary.LittleEndian.PutUint64(b[:], uint64(n))
+		h.Write(b[:])
+	}
+}
+
+func (h hasher) bytes(bs ...[]byte) {
+	for _, b := range bs {
+		h.number(int64(len(b)))
+		h.Write(b)
+	}
+}
+
+func (h hasher) text(ss ...string) {
+	for _, s := range ss {
+		h.bytes([]byte(s))
+	}
 }
 
 // weight is about how many bytes a batch adds to a statement.

@@ -20,9 +20,6 @@ const runColumns = `r.tenant, r.id, r.key, r.idempotency_key, r.workflow, r.dige
   r.owner, r.token, r.next_seq, r.inbox_pos, r.cancel_requested,
   CASE WHEN r.state = 'waiting' THEN r.wake_at END, r.created_at, r.updated_at, r.finished_at`
 
-// runColumnCount is the number of runColumns.
-const runColumnCount = 23
-
 // runRow holds what a row of runColumns is scanned into.
 type runRow struct {
 	r                                journal.Run

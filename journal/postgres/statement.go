@@ -77,8 +77,8 @@ c AS MATERIALIZED (
   JOIN reprise.runs r ON r.tenant = b.tenant AND r.id = b.id
   LEFT JOIN reprise.inbox i ON i.tenant = r.tenant AND i.run = r.no AND i.id = s.id
   WHERE i.id IS NULL OR i.open AND (s.observed OR
-    (i.kind, i.op, i.name, i.status, i.payload, i.attempt, i.retry_at) IS DISTINCT FROM
-    (s.kind, s.op, s.name, s.status, s.payload, s.attempt, s.retry_at))
+    (i.kind, i.op, i.name, i.status, coalesce(i.payload, ''), i.attempt, i.retry_at) IS DISTINCT FROM
+    (s.kind, s.op, s.name, s.status, coalesce(s.payload, ''), s.attempt, s.retry_at))
 ),`
 
 const fenceSetInbox = `,
