@@ -17,13 +17,14 @@ import (
 
 	"reprise/host"
 	"reprise/host/api/wire"
+	"reprise/modules"
 	"reprise/tenant"
 )
 
 // Limits of the API.
 const (
 	// MaxModule bounds an uploaded module in bytes.
-	MaxModule = 8 << 20
+	MaxModule = modules.MaxSize
 	// MaxWait bounds how long one request may wait for a run.
 	MaxWait = 60 * time.Second
 	// bodyTimeout bounds the arrival of a body: 8 MiB in 60 s is a line of about 1.1 Mbit/s.
@@ -116,7 +117,9 @@ func route[I, O any](h *Handler, api huma.API, op huma.Operation, f func(context
 		op.Responses = map[string]*huma.Response{}
 	}
 	op.Responses["default"] = problemResponse(api)
-	op.SkipValidateBody = true // a payload must not pass through a decoder
+	// huma would read a body that it knows of, and decode it; it is told afterwards.
+	requestBody := op.RequestBody
+	op.RequestBody = nil
 	huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
 		out, err := f(ctx, in)
 		if err != nil {
@@ -124,6 +127,12 @@ func route[I, O any](h *Handler, api huma.API, op huma.Operation, f func(context
 		}
 		return out, nil
 	})
+	item := api.OpenAPI().Paths[op.Path]
+	for _, registered := range []*huma.Operation{item.Post, item.Put} {
+		if registered != nil && registered.OperationID == op.OperationID {
+			registered.RequestBody = requestBody
+		}
+	}
 }
 
 // answer is a JSON response with the operation's own status.

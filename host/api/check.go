@@ -15,14 +15,14 @@ import (
 // abi.MaxName bytes. Both stores hold such text, and it is safe in a log line.
 func checkText(where, s string) error {
 	if len(s) > abi.MaxName {
-		return refuse("invalid_text", fmt.Sprintf("it has %d bytes, more than %d", len(s), abi.MaxName), where)
+		return refuse("invalid_name", fmt.Sprintf("it has %d bytes, more than %d", len(s), abi.MaxName), where)
 	}
 	if !utf8.ValidString(s) {
-		return refuse("invalid_text", "it is not UTF-8", where)
+		return refuse("invalid_name", "it is not UTF-8", where)
 	}
 	for i, r := range s {
 		if unicode.IsControl(r) {
-			return refuse("invalid_text", fmt.Sprintf("it has a control character at byte %d", i), where)
+			return refuse("invalid_name", fmt.Sprintf("it has a control character at byte %d", i), where)
 		}
 	}
 	return nil

@@ -110,7 +110,7 @@ func (h *Handler) ownProblems(ctx huma.Context, _ string, v any) (any, error) {
 	for _, e := range m.Errors {
 		details, where = append(details, e.Message), append(where, e.Location)
 	}
-	p := refuse("invalid_parameter", strings.Join(details, "; "), strings.Join(where, ", "))
+	p := refuse("invalid_parameter", orElse(strings.Join(details, "; "), m.Detail), strings.Join(where, ", "))
 	p.Status = m.Status
 	return p, nil
 }

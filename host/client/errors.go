@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 
 	"reprise/host/api/wire"
 )
@@ -25,7 +26,12 @@ type UnreachableError struct {
 
 // Error is the one-line form.
 func (e *UnreachableError) Error() string {
-	return fmt.Sprintf("no answer from %s: %v", e.Addr, e.Err)
+	err := e.Err
+	var request *url.Error // it repeats the method and the address
+	if errors.As(err, &request) {
+		err = request.Err
+	}
+	return fmt.Sprintf("no answer from %s: %v", e.Addr, err)
 }
 
 // Unwrap gives the cause.
