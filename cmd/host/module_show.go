@@ -27,7 +27,7 @@ func (p *program) moduleShow() *cli.Command {
 			if len(m.History) == 0 {
 				return
 			}
-			rows := [][]string{{"VERSION", "SET", "DIGEST"}}
+			rows := [][]string{{"V", "SET", "DIGEST"}}
 			for _, a := range m.History {
 				rows = append(rows, []string{fmt.Sprint(a.Version), shortTime(a.SetAt), clean(a.Digest)})
 			}

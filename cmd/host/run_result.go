@@ -23,19 +23,9 @@ func (p *program) runResult() *cli.Command {
 			return c.await(id, c.Duration("timeout"))
 		}
 		r, err := c.client.Result(c.Context.Context, id, 0)
-		if err != nil {
-			return err
-		}
-		if !r.Done {
+		if err == nil && !r.Done {
 			return fmt.Errorf("run %s is %s: %w", r.Run.ID, r.Run.State, client.ErrStillOpen)
 		}
-		if c.format == "text" {
-			return c.bytes(r.Output)
-		}
-		run, err := c.client.Run(c.Context.Context, id)
-		if err != nil {
-			return err
-		}
-		return c.print(run, nil)
+		return c.ending(id, r.Output, err)
 	}, "ID")
 }

@@ -67,15 +67,24 @@ func (c *call) await(id string, timeout time.Duration) error {
 		c.say("the run goes on; see reprise run result %s --wait", clean(id))
 		return &exitError{exitInterrupted, errors.New("interrupted")}
 	}
-	if err != nil {
+	return c.ending(id, output, err)
+}
+
+// ending prints an output; in the forms for programs it prints the whole run, also one without output.
+func (c *call) ending(id string, output []byte, err error) error {
+	var told *client.Error
+	if err != nil && !(errors.As(err, &told) && told.State != "") {
 		return err
 	}
-	if c.format == "text" {
+	switch {
+	case c.format == "none", c.format == "text" && err != nil:
+		return err
+	case c.format == "text":
 		return c.bytes(output)
 	}
-	run, err := c.client.Run(c.Context.Context, id)
-	if err != nil {
-		return err
+	run, readErr := c.client.Run(c.Context.Context, id)
+	if readErr == nil {
+		readErr = c.json(run)
 	}
-	return c.print(run, nil)
+	return errors.Join(err, readErr)
 }

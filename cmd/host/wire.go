@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 
@@ -38,6 +39,11 @@ type parts struct {
 // assemble opens the journal and makes the host. What it returns is not started. addr is where the API
 // listens, which guests must not reach.
 func assemble(ctx context.Context, s settings, addr net.Addr, log *slog.Logger) (*parts, error) {
+	if s.watch != "" {
+		if err := os.MkdirAll(s.watch, 0o755); err != nil {
+			return nil, fmt.Errorf("watched folder: %w", err)
+		}
+	}
 	request, err := httpeffect.New(httpeffect.Config{Allow: s.allow, Deny: forbidden(ctx, s.journal, addr)})
 	if err != nil {
 		return nil, err

@@ -47,7 +47,7 @@ var Codes = []Code{
 	{Code: "signal_conflict", Status: 409, Title: "The signal's id was used for another signal to the run", Fix: "use a new id for a new signal"},
 	{Code: "signals_queued", Status: 429, Title: "Too many signals wait for the run", Fix: "send later, when the run has taken some", Retryable: true},
 	// Results.
-	{Code: "run_failed", Status: 409, Title: "The run has failed and has no output", Fix: "the field failure says why; the journal shows how it came to that"},
+	{Code: "run_failed", Status: 409, Title: "The run has failed and has no output", Fix: "reprise run journal shows how it came to that"},
 	{Code: "run_cancelled", Status: 409, Title: "The run was cancelled and has no output"},
 	{Code: "run_terminated", Status: 409, Title: "The run was terminated and has no output"},
 	{Code: "run_timed_out", Status: 409, Title: "The run has timed out and has no output"},

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Marshal encodes a value of this package as encoding/json does, with two differences that keep
-// payloads byte for byte: a json.RawMessage is written as it is, white space included, and nothing is
-// escaped for HTML.
+// Marshal encodes a value of this package as encoding/json does, with three differences: a
+// json.RawMessage is written as it is, white space included; nothing is escaped for HTML; a nil list of
+// objects is [] and not null.
 func Marshal(v any) ([]byte, error) {
 	return appendValue(nil, reflect.ValueOf(v))
 }
