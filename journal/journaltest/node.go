@@ -153,6 +153,10 @@ func testMail(t *testing.T, open Open) {
 			l := f.owned()
 			f.commit(l, journal.Batch{Stash: []journal.Arrival{done(9, "x")}})
 			f.mail(l.Node, nil, map[journal.RunID]int64{})
+			f.signal(l.Run, "s1")
+			pos := f.run(l.Run).InboxPos
+			f.commit(l, journal.Batch{Stash: []journal.Arrival{done(9, "y")}})
+			f.mail(l.Node, map[journal.RunID]int64{l.Run: pos}, map[journal.RunID]int64{})
 		}},
 	})
 }

@@ -94,8 +94,12 @@ func testStash(t *testing.T, open Open) {
 			l := f.owned()
 			f.commit(l, journal.Batch{Stash: []journal.Arrival{retry(8, 1), done(9, "x")}})
 			f.commit(l, journal.Batch{Entries: entries(0, 1), Observed: []string{"op:8"}})
+			pos := f.run(l.Run).InboxPos
 			f.commit(l, journal.Batch{Stash: []journal.Arrival{retry(8, 2)}})
 			f.diff("open arrivals", ids(f.arrivals(l.Run)), []string{"op:9"})
+			if got := f.run(l.Run).InboxPos; got != pos {
+				f.Fatalf("inbox position: got %d, want %d as before", got, pos)
+			}
 		}},
 		{"stashed and observed in one batch", func(f *fixture) {
 			l := f.owned()

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"reprise/journal"
 )
@@ -126,6 +127,41 @@ func TestNewerSchema(t *testing.T) {
 	for _, word := range []string{path, "version 99", "up to 1", "newer one"} {
 		if !strings.Contains(err.Error(), word) {
 			t.Errorf("error %q: want it to say %q", err, word)
+		}
+	}
+}
+
+// TestEarlierBootsEnd checks what only a store with one process can promise: any node takes over at once.
+func TestEarlierBootsEnd(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.db")
+	s, leases := started(t, Config{Path: path}, 1)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, Config{Path: path})
+	node, err := s.Register(t.Context(), "another name", time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cs, err := s.Claim(t.Context(), node.ID, 1)
+	if err != nil || len(cs.Claims) != 1 || cs.Claims[0].StolenFrom != leases[0].Node {
+		t.Fatalf("claim: got %+v, %v, want the run of %s", cs.Claims, err, leases[0].Node)
+	}
+}
+
+func TestCursor(t *testing.T) {
+	c := cursor("acme", 42)
+	if n, ok := parseCursor("acme", c); !ok || n != 42 {
+		t.Fatalf("parse: got %d, %v, want 42", n, ok)
+	}
+	if _, ok := parseCursor("other", c); ok {
+		t.Error("parse for another tenant: got ok, want not")
+	}
+	for i := range c {
+		forged := []byte(c)
+		forged[i] ^= 1
+		if n, ok := parseCursor("acme", string(forged)); ok {
+			t.Errorf("parse with character %d changed: got %d, want not ok", i, n)
 		}
 	}
 }
