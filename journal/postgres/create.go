@@ -33,13 +33,13 @@ func (s *Store) Create(ctx context.Context, r journal.Run) (journal.Run, bool, e
 	durable.CreateBefore.Hit()
 	var got journal.Run
 	var created bool
-	tried := false
+	lostAnswer := false
 	err := s.retry(ctx, true, func(ctx context.Context) error {
 		var err error
 		got, created, err = s.createOnce(ctx, r)
-		// What a lost answer made under this id was made by this call.
-		created = created || tried && err == nil && got.ID == r.ID
-		tried = true
+		// What is there under this id after a lost answer was made by this call.
+		created = created || lostAnswer && err == nil && got.ID == r.ID
+		lostAnswer = lostAnswer || err != nil && fateOf(err) == unknown
 		return err
 	})
 	if err != nil {

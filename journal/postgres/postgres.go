@@ -45,6 +45,7 @@ type Config struct {
 	Logger *slog.Logger
 
 	tracer pgx.QueryTracer // counts statements in tests
+	dial   pgconn.DialFunc // loses answers in tests
 }
 
 var schemaForm = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
@@ -113,6 +114,9 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	}
 	pc.MaxConns = int32(c.MaxConns)
 	pc.ConnConfig.Tracer = c.tracer
+	if c.dial != nil {
+		pc.ConnConfig.DialFunc = c.dial
+	}
 	if pc.ConnConfig.ValidateConnect == nil {
 		pc.ConnConfig.ValidateConnect = writable
 	}

@@ -55,9 +55,7 @@ func (s *Store) Signal(ctx context.Context, t tenant.ID, run journal.RunID, id, 
 		return false, fmt.Errorf("signal %q to run %s: %w", id, run, err)
 	}
 	durable.SignalAfter.Hit()
-	if !duplicate {
-		s.tell()
-	}
+	s.tell() // also of a duplicate: it may be this call's own, whose first answer was lost
 	return duplicate, nil
 }
 
