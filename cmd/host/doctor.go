@@ -34,7 +34,7 @@ func (p *program) doctor() *cli.Command {
 		Usage:       "check a host, and what a node on this machine would need",
 		Description: "One line a check. The exit code is 0 when all are ok and 1 otherwise.",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "journal", Usage: "also check this journal", EnvVars: []string{"REPRISE_JOURNAL"}},
+			&cli.StringFlag{Name: "journal", Usage: "also open this journal as a node would: its schema is made or migrated", EnvVars: []string{"REPRISE_JOURNAL"}},
 			&cli.StringFlag{Name: "cache-dir", Usage: "also check this folder for compiled modules", EnvVars: []string{"REPRISE_CACHE_DIR"}},
 			&cli.DurationFlag{Name: "timeout", Value: 10 * time.Second, Usage: "for each check"},
 		},
