@@ -2,6 +2,7 @@ package journaltest
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"reprise/abi"
@@ -34,8 +35,8 @@ func everyByte() []byte {
 	return b
 }
 
-// names are texts in the fields that are names: valid UTF-8 without NUL, otherwise anything.
-var names = []string{"größe", "日本語", "🧭 🪢", "a'b\"c", "new\nline", "  ", "e\u0301 is not é", "\u202eright to left", "%_*?", `back\slash`}
+// names are texts in the fields that are names. A guest or a sender chooses them, so they may be any bytes.
+var names = []string{"a\x00b", "\x00", "\xff\xfe", "\xed\xa0\x80", "größe", "日本語", "🧭 🪢", "a'b\"c", "new\nline", "  ", "e\u0301 is not é", "\u202eright to left", "%_*?", `back\slash`}
 
 func testBytes(t *testing.T, open Open) {
 	cases(t, open, []testCase{
@@ -57,6 +58,11 @@ func testBytes(t *testing.T, open Open) {
 		{"names are kept", func(f *fixture) {
 			for _, name := range names {
 				keepsName(f, name)
+			}
+		}},
+		{"lines for people are kept or mended", func(f *fixture) {
+			for _, line := range names {
+				keepsLine(f, line)
 			}
 		}},
 		{"names that look alike differ", func(f *fixture) {
@@ -136,10 +142,10 @@ func keepsPayload(f *fixture, name string, p []byte) {
 func keepsName(f *fixture, name string) {
 	f.Helper()
 	r := f.newRun()
-	r.Key, r.IdempotencyKey, r.Workflow, r.Entry = name, name, name, name
+	r.Key, r.IdempotencyKey, r.Entry = name, name, name
 	got := f.create(r)
 	f.diff("created", got, f.run(r.ID))
-	if got.Key != name || got.IdempotencyKey != name || got.Workflow != name || got.Entry != name {
+	if got.Key != name || got.IdempotencyKey != name || got.Entry != name {
 		f.Fatalf("run: got %+v, want the names as given, %q", got, name)
 	}
 	again, created, err := f.Store.Create(f.Context(), r)
@@ -147,9 +153,12 @@ func keepsName(f *fixture, name string) {
 	if created || again.ID != r.ID {
 		f.Fatalf("idempotency key %q: got created %v, want the earlier run", name, created)
 	}
-	n, err := f.Store.Register(f.Context(), name, ttl)
+	page, err := f.Store.Runs(f.Context(), acme, journal.Filter{Key: name})
 	f.must(err)
-	l := f.claim(n.ID).Lease
+	if len(page.Runs) != 1 || page.Runs[0].ID != r.ID {
+		f.Fatalf("list by key %q: got %d runs, want the one", name, len(page.Runs))
+	}
+	l := f.claim(f.register("n1")).Lease
 	f.sent(r.ID, name, name, nil, false)
 	f.sent(r.ID, name, name, nil, true)
 	e := entry(0)
@@ -161,9 +170,27 @@ func keepsName(f *fixture, name string) {
 	}
 	f.commit(l, journal.Batch{Observed: []string{"signal:" + name}})
 	f.diff("open arrivals", f.arrivals(r.ID), []journal.Arrival{})
-	f.commit(l, journal.Batch{Next: &journal.Transition{State: journal.Blocked, Reason: name}})
-	if got := f.run(r.ID).Reason; got != name {
-		f.Fatalf("reason: got %q, want %q", got, name)
+	f.commit(l, journal.Batch{Next: &journal.Transition{State: journal.Completed}})
+}
+
+// keepsLine checks a line for people: it is kept when it is text, and otherwise mended, never refused,
+// for a guest that could make its run's end unwritable would keep the run for ever.
+func keepsLine(f *fixture, line string) {
+	f.Helper()
+	want := strings.ReplaceAll(strings.ToValidUTF8(line, "\uFFFD"), "\x00", "\uFFFD")
+	r := f.newRun()
+	r.Workflow = strings.ReplaceAll(want, "\uFFFD", "x")
+	f.create(r)
+	n, err := f.Store.Register(f.Context(), r.Workflow, ttl)
+	f.must(err)
+	l := f.claim(n.ID).Lease
+	f.commit(l, journal.Batch{Next: &journal.Transition{State: journal.Waiting, Waiting: "signal " + line, WakeAt: f.now()}})
+	if got := f.run(r.ID); got.Waiting != "signal "+want || got.Workflow != r.Workflow {
+		f.Fatalf("got waiting %q in workflow %q, want %q in %q", got.Waiting, got.Workflow, "signal "+want, r.Workflow)
 	}
-	f.end(r.ID)
+	l = f.claim(n.ID).Lease
+	f.commit(l, journal.Batch{Next: &journal.Transition{State: journal.Failed, Reason: "code: " + line, Failure: []byte(`{"code":"x"}`)}})
+	if got := f.run(r.ID).Reason; got != "code: "+want {
+		f.Fatalf("reason: got %q, want %q", got, "code: "+want)
+	}
 }

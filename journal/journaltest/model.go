@@ -123,7 +123,7 @@ func (m *model) cancel(r *modelRun, reason string) error {
 			return journal.ErrState
 		}
 	case r.State == journal.Blocked || r.State == journal.Paused || r.State == journal.Ready && r.NextSeq == 0:
-		r.State, r.CancelRequested, r.Attempts = journal.Cancelled, true, 0
+		r.State, r.CancelRequested = journal.Cancelled, true
 		r.Failure = abi.NewFailure(abi.CodeCancelled, "%s", reason).Encode()
 	case !r.CancelRequested:
 		r.CancelRequested = true

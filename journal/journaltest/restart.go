@@ -6,12 +6,17 @@ import (
 	"reprise/journal"
 )
 
+// needsReopen ends a test of what outlives a store, when nothing does.
+func (f *fixture) needsReopen() {
+	if f.Reopen == nil {
+		f.Skip("the data ends with the store")
+	}
+}
+
 func testRestart(t *testing.T, open Open) {
 	cases(t, open, []testCase{
 		{"everything is there again", func(f *fixture) {
-			if f.Reopen == nil {
-				return
-			}
+			f.needsReopen()
 			l := f.owned()
 			waiting := f.create(f.newRun())
 			f.signal(l.Run, "s1")
@@ -25,9 +30,7 @@ func testRestart(t *testing.T, open Open) {
 			f.setAlias("order", f.digest, 1, false)
 		}},
 		{"the next boot takes back its runs at once", func(f *fixture) {
-			if f.Reopen == nil {
-				return
-			}
+			f.needsReopen()
 			old := f.owned()
 			f.commit(old, journal.Batch{Entries: entries(0, 1)})
 			f.Store = f.Reopen()
@@ -38,9 +41,7 @@ func testRestart(t *testing.T, open Open) {
 			f.refuse("the earlier boot", old, journal.Batch{Entries: entries(1, 1)}, journal.ErrFenced)
 		}},
 		{"an end is told again after a restart", func(f *fixture) {
-			if f.Reopen == nil {
-				return
-			}
+			f.needsReopen()
 			l := f.owned()
 			b := journal.Batch{Entries: entries(0, 1), Next: &journal.Transition{State: journal.Completed, Output: []byte("out")}}
 			f.commit(l, b)

@@ -117,7 +117,7 @@ func (t *tx) release(r *leasedRun, next journal.Transition, signals int64) error
 	case r.State == journal.Ready:
 		due = &now
 	case r.State == journal.Waiting:
-		waiting = next.Waiting
+		waiting = forPeople(next.Waiting)
 		if !next.WakeAt.IsZero() {
 			at := microUp(next.WakeAt)
 			due = &at
@@ -127,7 +127,7 @@ func (t *tx) release(r *leasedRun, next journal.Transition, signals int64) error
 	}
 	_, err := t.exec(`UPDATE runs SET state = ?, gave = ?, owner = '', attempts = CASE WHEN ? THEN attempts ELSE 0 END, reason = ?, waiting = ?,
 			next_seq = ?, inbox_pos = ?, queued = queued - ?, due_at = ?, updated_at = ?, finished_at = ? WHERE n = ?`,
-		r.State, r.gave, next.KeepAttempts, next.Reason, waiting, r.NextSeq, r.inboxPos, signals, due, now, finished, r.n)
+		r.State, r.gave, next.KeepAttempts, forPeople(next.Reason), waiting, r.NextSeq, r.inboxPos, signals, due, now, finished, r.n)
 	if err == nil && r.State.Terminal() {
 		err = t.putResult(r.n, next.Output, next.Failure)
 	}

@@ -37,13 +37,13 @@ func (t *tx) commit(l journal.Lease, b journal.Batch) (journal.State, error) {
 	if len(b.Entries) > 0 && b.Entries[0].Seq != r.NextSeq {
 		return t.repeatHeld(r, b)
 	}
-	before := r
+	if len(b.Entries)+len(b.Stash)+len(b.Observed)+len(b.Published) == 0 && b.Next == nil {
+		return r.State, nil // it asked whether the lease holds
+	}
 	if err := t.writeBatch(&r, l, b); err != nil {
 		return "", err
 	}
-	if r != before || len(b.Published) > 0 || len(b.Stash) > 0 || len(b.Observed) > 0 {
-		t.step(durable.Commit(b))
-	}
+	t.step(durable.Commit(b))
 	t.hint = r.State == journal.Ready
 	return r.State, nil
 }

@@ -142,7 +142,7 @@ func (t *tx) cancel(r run, reason string) error {
 func (t *tx) cancelAtOnce(r run, reason string) error {
 	now := micro(t.now)
 	_, err := t.exec(`UPDATE runs SET state = 'cancelled', cancel_requested = 1, reason = '', waiting = '', due_at = NULL,
-		attempts = 0, updated_at = ?, finished_at = ? WHERE n = ?`, now, now, r.n)
+		updated_at = ?, finished_at = ? WHERE n = ?`, now, now, r.n)
 	if err == nil {
 		err = t.putResult(r.n, nil, abi.NewFailure(abi.CodeCancelled, "%s", reason).Encode())
 	}

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"strings"
 	"time"
 
 	"reprise/journal"
@@ -37,6 +38,11 @@ func blob(b []byte) []byte {
 		return []byte{}
 	}
 	return b
+}
+
+// forPeople mends a line that a guest may have put into words, so that whoever prints it gets text.
+func forPeople(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
 // contentDigest names the content of an arrival, each part with its length, so that no two contents

@@ -16,7 +16,7 @@ import (
 
 // TestChecks compares the lists in the schema with the contract's.
 func TestChecks(t *testing.T) {
-	ddl, err := migrations.ReadFile("migrations/0001_init.sql")
+	ddl, err := migrations.ReadFile("migrations/00001_journal.sql")
 	if err != nil {
 		t.Fatal(err)
 	}

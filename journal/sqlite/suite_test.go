@@ -27,7 +27,7 @@ type movableClock struct{ by atomic.Int64 }
 func (c *movableClock) now() time.Time          { return time.Now().Add(time.Duration(c.by.Load())) }
 func (c *movableClock) advance(d time.Duration) { c.by.Add(int64(d)) }
 
-func open(t *testing.T, c Config) *Store {
+func open(t testing.TB, c Config) *Store {
 	t.Helper()
 	s, err := Open(t.Context(), c)
 	if err != nil {

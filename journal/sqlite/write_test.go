@@ -16,7 +16,7 @@ import (
 )
 
 // started opens a store on a file with a module and n ready runs that a node has claimed.
-func started(t *testing.T, c Config, n int) (*Store, []journal.Lease) {
+func started(t testing.TB, c Config, n int) (*Store, []journal.Lease) {
 	t.Helper()
 	s := open(t, c)
 	ctx := t.Context()
