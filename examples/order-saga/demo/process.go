@@ -185,6 +185,7 @@ type fatal struct{ error }
 
 // until asks again and again until ready says yes, for at most limit.
 func until(ctx context.Context, limit time.Duration, what string, ready func(context.Context) error) error {
+	whole := ctx
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
@@ -199,6 +200,9 @@ func until(ctx context.Context, limit time.Duration, what string, ready func(con
 		}
 		select {
 		case <-ctx.Done():
+			if whole.Err() != nil {
+				return fmt.Errorf("stopped while waiting for %s: %w", what, context.Cause(whole))
+			}
 			return fmt.Errorf("waited %v for %s: %w", limit, what, err)
 		case <-tick.C:
 		}
