@@ -101,6 +101,8 @@ func TestRepeats(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			a := &answers{statuses: tt.statuses, body: problem}
 			err := tt.call(newClient(t, a))
+			a.mu.Lock() // a connection is cut before its handler has ended
+			defer a.mu.Unlock()
 			if (err == nil) != tt.ok || len(a.asked) != tt.asked {
 				t.Errorf("got %d requests and %v, want %d and success %v", len(a.asked), err, tt.asked, tt.ok)
 			}
