@@ -53,8 +53,8 @@ func testMain(m *testing.M) int {
 	if err := env.host.Start(ctx); err != nil {
 		return report(err)
 	}
-	for name, flags := range map[string][]string{"suite": reactor, "suite-command": command, "sleeper": reactor, "plain": command} {
-		if err := push(ctx, name, flags); err != nil {
+	for _, p := range programs {
+		if err := push(ctx, p); err != nil {
 			return report(err)
 		}
 	}
@@ -76,29 +76,39 @@ func report(err error) int {
 	return 1
 }
 
-// The two ways to build a guest.
-var (
-	reactor = []string{"-buildmode=c-shared"}
-	command []string
-)
+// program is a guest's source and how it is built: as a reactor, or as a command.
+type program struct {
+	name, dir string
+	command   bool
+}
 
-// push builds the program guest-sdk/go/testguests/NAME, NAME up to the first dash, and publishes it.
-func push(ctx context.Context, name string, flags []string) error {
-	program, _, _ := strings.Cut(name, "-")
-	out := filepath.Join(env.dir, name+".wasm")
-	args := append([]string{"build", "-trimpath", "-ldflags=-s -w", "-o", out}, flags...)
-	cmd := exec.Command("go", append(args, "./testguests/"+program)...)
-	cmd.Dir = filepath.Join("..", "go")
+var programs = []program{
+	{"suite", "../go/testguests/suite", false},
+	{"suite-command", "../go/testguests/suite", true},
+	{"sleeper", "../go/testguests/sleeper", false},
+	{"plain", "../go/testguests/plain", true},
+	{"hello", "../../examples/hello", false},
+}
+
+// push builds a program and publishes it under its name.
+func push(ctx context.Context, p program) error {
+	out := filepath.Join(env.dir, p.name+".wasm")
+	mode := "-buildmode=c-shared"
+	if p.command {
+		mode = "-buildmode=exe"
+	}
+	cmd := exec.Command("go", "build", "-trimpath", mode, "-ldflags=-s -w", "-o", out, ".")
+	cmd.Dir = p.dir
 	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0", "GOWORK=off")
 	if b, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build %s: %w\n%s", name, err, b)
+		return fmt.Errorf("build %s: %w\n%s", p.name, err, b)
 	}
 	b, err := os.ReadFile(out)
 	if err != nil {
 		return err
 	}
-	if _, err := env.host.PushModule(ctx, tenant.Default, name, b, ""); err != nil {
-		return fmt.Errorf("push %s: %w", name, err)
+	if _, err := env.host.PushModule(ctx, tenant.Default, p.name, b, ""); err != nil {
+		return fmt.Errorf("push %s: %w", p.name, err)
 	}
 	return nil
 }

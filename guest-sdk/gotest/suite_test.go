@@ -192,3 +192,14 @@ func TestPlainProgram(t *testing.T) {
 		t.Errorf("got %s %s, want a failure with the last words of stderr", run.State, run.Failure)
 	}
 }
+
+func TestHello(t *testing.T) {
+	run := finish(t, start(t, "hello", "", `{"name":"Ada","after":"50ms"}`))
+	if got, want := string(run.Output), `"Hello, Ada!"`; got != want {
+		t.Errorf("got %s %s, want %s", got, run.Failure, want)
+	}
+	run = finish(t, start(t, "hello", "", `{"after":"soon"}`))
+	if run.State != journal.Failed || !strings.Contains(string(run.Failure), "bad_duration") {
+		t.Errorf("got %s %s, want a failure with code bad_duration", run.State, run.Failure)
+	}
+}

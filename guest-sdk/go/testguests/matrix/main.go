@@ -35,9 +35,13 @@ type booking struct {
 	Booking string `json:"booking"`
 }
 
-var retry = &reprise.Retry{Attempts: 20, Backoff: 150 * time.Millisecond, Factor: 1}
+// The long wait between attempts suspends the run; the short one is held in memory.
+var (
+	long  = &reprise.Retry{Attempts: 20, Backoff: 150 * time.Millisecond, Factor: 1}
+	short = &reprise.Retry{Attempts: 20, Backoff: 10 * time.Millisecond, Factor: 1}
+)
 
-func book(ctx context.Context, shop, what string) (string, error) {
+func book(ctx context.Context, shop, what string, retry *reprise.Retry) (string, error) {
 	resp, err := reprise.HTTP(ctx, reprise.Request{URL: shop + "/book/" + what, JSON: struct{}{}, Retry: retry})
 	if err != nil {
 		return "", err
@@ -52,13 +56,13 @@ func book(ctx context.Context, shop, what string) (string, error) {
 
 // Charge books inside an activity.
 var Charge = reprise.NewActivity("charge", func(ctx context.Context, in In) (string, error) {
-	return book(ctx, in.Shop, "charge")
-}, reprise.ActivityOptions{Retry: retry})
+	return book(ctx, in.Shop, "charge", long)
+}, reprise.ActivityOptions{Retry: long})
 
 // Matrix is the program of which every step is crashed.
 func Matrix(ctx context.Context, in In) (Out, error) {
 	var out Out
-	flaky, err := book(ctx, in.Shop, "flaky")
+	flaky, err := book(ctx, in.Shop, "flaky", long)
 	if err != nil {
 		return out, fmt.Errorf("flaky: %w", err)
 	}
@@ -79,7 +83,7 @@ func Matrix(ctx context.Context, in In) (Out, error) {
 	ships, errs := make([]string, 3), make([]error, 3)
 	var wg sync.WaitGroup
 	for i := range ships {
-		wg.Go(func() { ships[i], errs[i] = book(ctx, in.Shop, fmt.Sprintf("ship%d", i)) })
+		wg.Go(func() { ships[i], errs[i] = book(ctx, in.Shop, fmt.Sprintf("ship%d", i), long) })
 	}
 	wg.Wait()
 	if err := errors.Join(errs...); err != nil {
@@ -91,11 +95,11 @@ func Matrix(ctx context.Context, in In) (Out, error) {
 
 // Cancelled books, waits to be cancelled, and undoes.
 func Cancelled(ctx context.Context, in In) (Out, error) {
-	if _, err := book(ctx, in.Shop, "reserve"); err != nil {
+	if _, err := book(ctx, in.Shop, "reserve", short); err != nil {
 		return Out{}, err
 	}
 	<-ctx.Done()
-	_, err := book(context.WithoutCancel(ctx), in.Shop, "release")
+	_, err := book(context.WithoutCancel(ctx), in.Shop, "release", short)
 	return Out{}, errors.Join(ctx.Err(), err)
 }
 

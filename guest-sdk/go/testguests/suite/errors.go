@@ -60,8 +60,13 @@ func Deadline(ctx context.Context, _ struct{}) (string, error) {
 	bounded, cancel := context.WithTimeout(ctx, 30*time.Millisecond)
 	defer cancel()
 	start := time.Now()
+	loose := startHang(bounded) // nobody calls Get before the deadline
 	if _, err := startHang(bounded).Get(bounded); err != context.DeadlineExceeded {
 		return "", fmt.Errorf("hang: got %v, want the deadline", err)
+	}
+	<-loose.Done()
+	if _, err := loose.Get(ctx); err != context.DeadlineExceeded {
+		return "", fmt.Errorf("a future of the expired context: got %v", err)
 	}
 	if took := time.Since(start); took < 30*time.Millisecond {
 		return "", fmt.Errorf("the deadline passed after %v", took)
