@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -269,4 +270,18 @@ func codeArgument(n *ast.CallExpr) string {
 	}
 	code, _ := strconv.Unquote(lit.Value)
 	return code
+}
+
+func TestCodesNamePagesThatExist(t *testing.T) {
+	for _, c := range Codes {
+		for _, word := range strings.Fields(c.Fix) {
+			page := strings.Trim(word, ";,.")
+			if !strings.HasPrefix(page, "docs/") {
+				continue
+			}
+			if _, err := os.Stat("../../" + page); err != nil {
+				t.Errorf("%s sends its reader to %s: %v", c.Code, page, err)
+			}
+		}
+	}
 }

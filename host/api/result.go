@@ -55,7 +55,7 @@ func (h *Handler) getResult(ctx context.Context, in *resultInput) (*resultOutput
 		c.SetHeader("Content-Type", "application/json")
 		c.SetStatus(http.StatusAccepted)
 		if err := writeJSON(c.BodyWriter(), viewRun(run)); err != nil {
-			h.cfg.Logger.Debug("write run", "error", err)
+			h.cfg.Logger.Error("encode run", "run", id.String(), "error", err)
 		}
 	}}, nil
 }

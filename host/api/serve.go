@@ -133,7 +133,7 @@ func (h *Handler) writeProblem(w http.ResponseWriter, p *wire.Problem) {
 	w.Header().Set("Content-Type", p.ContentType(""))
 	w.WriteHeader(p.Status)
 	if err := writeJSON(w, p); err != nil {
-		h.cfg.Logger.Debug("write problem", "error", err)
+		h.cfg.Logger.Error("encode problem", "error", err)
 	}
 }
 

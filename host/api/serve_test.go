@@ -2,12 +2,14 @@ package api
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -106,6 +108,35 @@ func serve(t *testing.T, cfg Config) string {
 	go func() { done <- s.Serve(l) }()
 	t.Cleanup(func() { s.Close(); <-done })
 	return l.Addr().String()
+}
+
+func TestServerBoundsWhatAClientCanHold(t *testing.T) {
+	s := NewServer(nil, slog.New(slog.DiscardHandler))
+	if s.ReadHeaderTimeout <= 0 || s.IdleTimeout <= 0 || s.MaxHeaderBytes <= 0 {
+		t.Errorf("got header timeout %s, idle timeout %s, header bytes %d, want bounds", s.ReadHeaderTimeout, s.IdleTimeout, s.MaxHeaderBytes)
+	}
+	if s.WriteTimeout <= MaxWait {
+		t.Errorf("got write timeout %s, want more than the longest wait, %s", s.WriteTimeout, MaxWait)
+	}
+	if s.ReadTimeout != 0 {
+		t.Errorf("got read timeout %s, want none: it would end waits", s.ReadTimeout)
+	}
+}
+
+// broken is a connection whose client has gone.
+type broken struct{ *httptest.ResponseRecorder }
+
+func (broken) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
+
+func TestAClientThatIsGoneIsNoFailure(t *testing.T) {
+	var log bytes.Buffer
+	h := New(Config{UseCases: newFake(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	r := httptest.NewRequest("GET", "/v1/runs", nil)
+	r.Host = "localhost"
+	h.ServeHTTP(broken{httptest.NewRecorder()}, r)
+	if log.Len() > 0 {
+		t.Errorf("the log has %q, want nothing", &log)
+	}
 }
 
 func TestSlowBodyIsCutOff(t *testing.T) {
