@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"reprise/abi"
 	"reprise/journal"
 )
@@ -28,8 +30,8 @@ type modelRun struct {
 	journal.Run
 	entries []journal.Entry
 	inbox   []modelArrival
-	mail    int64 // position of the newest arrival from outside
-	gave    journal.State
+	mail    int64          // position of the newest arrival from outside
+	release *journal.Batch // that gave up the lease of the present token
 	due     due
 	timer   bool // due is a timer
 }
@@ -159,7 +161,7 @@ func (m *model) claimable() (rs []*modelRun, takeover bool) {
 // claim gives r to a node and returns whom it was taken from.
 func (m *model) claim(r *modelRun, node string) (stolenFrom string) {
 	stolenFrom = r.Owner
-	r.State, r.Owner, r.gave, r.timer = journal.Running, node, "", false
+	r.State, r.Owner, r.release, r.timer = journal.Running, node, nil, false
 	r.Token++
 	r.Attempts++
 	return stolenFrom
@@ -167,13 +169,13 @@ func (m *model) claim(r *modelRun, node string) (stolenFrom string) {
 
 func (m *model) commit(r *modelRun, l journal.Lease, b journal.Batch) (journal.State, error) {
 	if r.State != journal.Running || r.Owner != l.Node || r.Token != l.Token || !m.live(l.Node) {
-		if r.State != journal.Running && r.Token == l.Token && b.Next != nil && b.Next.State == r.gave && r.recorded(b.Entries, true) {
+		if r.State != journal.Running && r.Token == l.Token && r.release != nil && cmp.Equal(*r.release, b, equal) {
 			return r.State, nil
 		}
 		return "", journal.ErrFenced
 	}
 	if n := len(b.Entries); n > 0 && b.Entries[0].Seq != r.NextSeq {
-		if b.Next == nil && r.recorded(b.Entries, false) {
+		if b.Next == nil && r.recorded(b.Entries) {
 			return r.State, nil
 		}
 		return "", journal.ErrConflict
@@ -193,18 +195,19 @@ func (m *model) commit(r *modelRun, l journal.Lease, b journal.Batch) (journal.S
 	}
 	if b.Next != nil {
 		m.release(r, *b.Next)
+		r.release = &b
 	}
 	return r.State, nil
 }
 
-// recorded says whether entries are there under the run's token, at the end if so asked.
-func (r *modelRun) recorded(es []journal.Entry, atEnd bool) bool {
+// recorded says whether entries are there under the run's token.
+func (r *modelRun) recorded(es []journal.Entry) bool {
 	for _, e := range es {
 		if e.Seq < 0 || e.Seq >= r.NextSeq || !r.entries[e.Seq].Same(e) || r.entries[e.Seq].Token != r.Token {
 			return false
 		}
 	}
-	return !atEnd || len(es) == 0 || es[len(es)-1].Seq == r.NextSeq-1
+	return true
 }
 
 func (r *modelRun) stash(a journal.Arrival) {
@@ -219,7 +222,7 @@ func (r *modelRun) stash(a journal.Arrival) {
 }
 
 func (m *model) release(r *modelRun, next journal.Transition) {
-	r.State, r.gave, r.Owner = next.State, next.State, ""
+	r.State, r.Owner = next.State, ""
 	if !next.KeepAttempts {
 		r.Attempts = 0
 	}

@@ -99,6 +99,7 @@ func testRepeat(t *testing.T, open Open) {
 			es[1].Trail++
 			f.refuse("changed", l, journal.Batch{Entries: es, Next: &journal.Transition{State: journal.Waiting}}, journal.ErrFenced)
 		}},
+		{"not with anything else changed", repeatReleased},
 		{"not of what another lease wrote", func(f *fixture) {
 			l := f.owned()
 			f.commit(l, journal.Batch{Entries: entries(0, 1), Next: &journal.Transition{State: journal.Ready}})
@@ -129,6 +130,40 @@ func (f *fixture) repeats(l journal.Lease, b journal.Batch, want journal.State) 
 		after.Run.UpdatedAt = before.Run.UpdatedAt
 	}
 	f.diff("the repeat changed the run", after, before)
+}
+
+// repeatReleased changes one thing at a time in a batch that gave up its lease. A changed batch is new,
+// and its lease is gone: to call it done would lose the change.
+func repeatReleased(f *fixture) {
+	l := f.owned()
+	f.signal(l.Run, "s1")
+	batch := func() journal.Batch {
+		return journal.Batch{Entries: entries(0, 1), Stash: []journal.Arrival{done(9, "x")}, Observed: []string{"signal:s1"},
+			Published: []journal.Published{{Key: "k", Value: []byte("v")}},
+			Next:      &journal.Transition{State: journal.Waiting, SeenPos: 1, WakeAt: epoch, Waiting: "timer"}}
+	}
+	f.repeats(l, batch(), journal.Waiting)
+	for name, change := range map[string]func(*journal.Batch){
+		"no entries":      func(b *journal.Batch) { b.Entries = nil },
+		"stash":           func(b *journal.Batch) { b.Stash[0].Payload = []byte("y") },
+		"no stash":        func(b *journal.Batch) { b.Stash = nil },
+		"observed":        func(b *journal.Batch) { b.Observed = []string{"signal:s2"} },
+		"no observed":     func(b *journal.Batch) { b.Observed = nil },
+		"published":       func(b *journal.Batch) { b.Published[0].Value = nil },
+		"no published":    func(b *journal.Batch) { b.Published = nil },
+		"state":           func(b *journal.Batch) { b.Next.State = journal.Ready },
+		"another timer":   func(b *journal.Batch) { b.Next.WakeAt = epoch.Add(time.Second) },
+		"no timer":        func(b *journal.Batch) { b.Next.WakeAt = time.Time{} },
+		"keeps attempts":  func(b *journal.Batch) { b.Next.KeepAttempts = true },
+		"with an output":  func(b *journal.Batch) { b.Next.Output = []byte("out") },
+		"with a failure":  func(b *journal.Batch) { b.Next.Failure = []byte("{}") },
+		"no transition":   func(b *journal.Batch) { b.Next = nil },
+		"nothing but one": func(b *journal.Batch) { *b = journal.Batch{Next: b.Next} },
+	} {
+		b := batch()
+		change(&b)
+		f.refuse(name, l, b, journal.ErrFenced)
+	}
 }
 
 func repeatFields(f *fixture) {

@@ -28,7 +28,7 @@ func (t *tx) writeBatch(r *leasedRun, l journal.Lease, b journal.Batch) error {
 		}
 	}
 	if b.Next != nil {
-		return t.release(r, *b.Next, signals)
+		return t.release(r, *b.Next, signals, releaseDigest(b))
 	}
 	_, err = t.exec(`UPDATE runs SET next_seq = ?, inbox_pos = ?, queued = queued - ?, updated_at = ? WHERE n = ?`,
 		r.NextSeq, r.inboxPos, signals, micro(t.now), r.n)
@@ -105,8 +105,8 @@ func (t *tx) publish(n int64, p journal.Published) error {
 
 // release moves the run to its next state and gives the lease up. A run that would wait while
 // something from outside has not been seen is ready instead.
-func (t *tx) release(r *leasedRun, next journal.Transition, signals int64) error {
-	r.State, r.gave = next.State, next.State
+func (t *tx) release(r *leasedRun, next journal.Transition, signals int64, digest []byte) error {
+	r.State = next.State
 	if next.State == journal.Waiting && r.mailPos > next.SeenPos {
 		r.State = journal.Ready
 	}
@@ -125,9 +125,9 @@ func (t *tx) release(r *leasedRun, next journal.Transition, signals int64) error
 	case r.State.Terminal():
 		finished = &now
 	}
-	_, err := t.exec(`UPDATE runs SET state = ?, gave = ?, owner = '', attempts = CASE WHEN ? THEN attempts ELSE 0 END, reason = ?, waiting = ?,
+	_, err := t.exec(`UPDATE runs SET state = ?, released_by = ?, owner = '', attempts = CASE WHEN ? THEN attempts ELSE 0 END, reason = ?, waiting = ?,
 			next_seq = ?, inbox_pos = ?, queued = queued - ?, due_at = ?, updated_at = ?, finished_at = ? WHERE n = ?`,
-		r.State, r.gave, next.KeepAttempts, forPeople(next.Reason), waiting, r.NextSeq, r.inboxPos, signals, due, now, finished, r.n)
+		r.State, digest, next.KeepAttempts, forPeople(next.Reason), waiting, r.NextSeq, r.inboxPos, signals, due, now, finished, r.n)
 	if err == nil && r.State.Terminal() {
 		err = t.putResult(r.n, next.Output, next.Failure)
 	}

@@ -37,7 +37,7 @@ func (t *tx) claim(out *journal.Claims, node string, limit int) error {
 		return err
 	}
 	for _, c := range cs {
-		_, err := t.exec(`UPDATE runs SET state = 'running', owner = ?, token = token + 1, attempts = attempts + 1, gave = '', waiting = '', updated_at = ?
+		_, err := t.exec(`UPDATE runs SET state = 'running', owner = ?, token = token + 1, attempts = attempts + 1, waiting = '', updated_at = ?
 			WHERE n = ?`, node, micro(t.now), c.n)
 		if err != nil {
 			return err

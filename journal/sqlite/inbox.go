@@ -93,10 +93,6 @@ func (t *tx) makeReady(n int64) error {
 	return err
 }
 
-func arrivalDigest(a journal.Arrival) []byte {
-	return contentDigest([]byte(a.Kind), []byte(a.Name), a.Payload, fmt.Append(nil, a.Op, a.Status, a.Attempt, micro(a.RetryAt)))
-}
-
 // RequestCancel implements journal.Inbox.
 func (s *Store) RequestCancel(ctx context.Context, t tenant.ID, id journal.RunID, reason string) (out journal.Run, err error) {
 	err = s.write(ctx, func(x *tx) error {

@@ -1,8 +1,6 @@
 package sqlite
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"strings"
 	"time"
 
@@ -45,29 +43,17 @@ func forPeople(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// contentDigest names the content of an arrival, each part with its length, so that no two contents
-// run into one.
-func contentDigest(parts ...[]byte) []byte {
-	h := sha256.New()
-	for _, p := range parts {
-		_ = binary.Write(h, binary.LittleEndian, uint64(len(p)))
-		h.Write(p)
-	}
-	return h.Sum(nil)
-}
-
 // run is a row of runs: what the contract shows and what the store keeps for itself.
 type run struct {
 	journal.Run
 	n       int64
 	mailPos int64
 	queued  int64
-	gave    journal.State
 }
 
 // smallColumns are the columns of runs r that scanRun reads; the large ones come after them.
 const smallColumns = `r.n, r.tenant, r.id, r.key, r.idempotency_key, r.workflow, r.digest, r.entry,
-	r.state, r.reason, r.waiting, r.attempts, r.owner, r.token, r.gave, r.next_seq, r.inbox_pos, r.mail_pos, r.queued,
+	r.state, r.reason, r.waiting, r.attempts, r.owner, r.token, r.next_seq, r.inbox_pos, r.mail_pos, r.queued,
 	r.cancel_requested, r.due_at, r.created_at, r.updated_at, r.finished_at`
 
 // wholeRun selects a run with its large columns.
@@ -80,7 +66,7 @@ func scanRun(row scanner, large ...any) (run, error) {
 	var due, finished *int64
 	var created, updated int64
 	dest := []any{&r.n, &r.Tenant, &id, &r.Key, &r.IdempotencyKey, &r.Workflow, &r.Digest, &r.Entry,
-		&r.State, &r.Reason, &r.Waiting, &r.Attempts, &r.Owner, &r.Token, &r.gave, &r.NextSeq, &r.InboxPos, &r.mailPos, &r.queued,
+		&r.State, &r.Reason, &r.Waiting, &r.Attempts, &r.Owner, &r.Token, &r.NextSeq, &r.InboxPos, &r.mailPos, &r.queued,
 		&r.CancelRequested, &due, &created, &updated, &finished}
 	if err := row.Scan(append(dest, large...)...); err != nil {
 		return run{}, err

@@ -53,7 +53,7 @@ CREATE TABLE runs (
     attempts         INTEGER NOT NULL DEFAULT 0,
     owner            TEXT NOT NULL DEFAULT '', -- nodes.id
     token            INTEGER NOT NULL DEFAULT 0,
-    gave             TEXT NOT NULL DEFAULT '', -- the state that the lease of this token asked for when it was given up
+    released_by      BLOB NOT NULL DEFAULT x'', -- digest of the batch that gave up the lease of this token
     next_seq         INTEGER NOT NULL DEFAULT 0,
     inbox_pos        INTEGER NOT NULL DEFAULT 0, -- of the newest arrival
     mail_pos         INTEGER NOT NULL DEFAULT 0, -- of the newest arrival that is not the owner's own
