@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -21,7 +22,15 @@ var guestNames = []string{"matrix", "sleeper", "plain"}
 
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
+// crashers is how many scenarios are under way at once: they mostly wait for timers, the shop and fsync.
+const crashers = "6"
+
 func testMain(m *testing.M) int {
+	flag.Parse()
+	if err := flag.Set("test.parallel", crashers); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	dir, err := os.MkdirTemp("", "reprise-e2e-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

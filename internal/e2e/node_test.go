@@ -126,6 +126,11 @@ func (n *node) kill() {
 func (n *node) terminate() {
 	n.t.Helper()
 	_ = n.cmd.Process.Signal(syscall.SIGTERM)
+	n.awaitExit()
+}
+
+func (n *node) awaitExit() {
+	n.t.Helper()
 	select {
 	case <-n.exited:
 	case <-time.After(patience):
