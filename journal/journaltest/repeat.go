@@ -155,8 +155,6 @@ func repeatReleased(f *fixture) {
 		"another timer":   func(b *journal.Batch) { b.Next.WakeAt = epoch.Add(time.Second) },
 		"no timer":        func(b *journal.Batch) { b.Next.WakeAt = time.Time{} },
 		"keeps attempts":  func(b *journal.Batch) { b.Next.KeepAttempts = true },
-		"with an output":  func(b *journal.Batch) { b.Next.Output = []byte("out") },
-		"with a failure":  func(b *journal.Batch) { b.Next.Failure = []byte("{}") },
 		"no transition":   func(b *journal.Batch) { b.Next = nil },
 		"nothing but one": func(b *journal.Batch) { *b = journal.Batch{Next: b.Next} },
 	} {
@@ -164,6 +162,11 @@ func repeatReleased(f *fixture) {
 		change(&b)
 		f.refuse(name, l, b, journal.ErrFenced)
 	}
+	l = f.owned()
+	next := journal.Transition{State: journal.Completed, Output: []byte("out")}
+	f.repeats(l, journal.Batch{Next: &next}, journal.Completed)
+	next.Output = []byte("another output")
+	f.refuse("another output", l, journal.Batch{Next: &next}, journal.ErrFenced)
 }
 
 func repeatFields(f *fixture) {
