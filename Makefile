@@ -15,11 +15,11 @@ help: ## list the targets
 
 .PHONY: build
 build: ## build bin/reprise
-	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/reprise ./cmd/host
+	go build -ldflags '$(LDFLAGS)' -o bin/reprise ./cmd/host
 
 .PHONY: run
 run: build ## the main job: an order survives the death of its host, on the embedded store
-	go build -trimpath -o bin/shop ./examples/order-saga/shop
+	go build -o bin/shop ./examples/order-saga/shop
 	go run ./examples/order-saga/demo -reprise bin/reprise -shop bin/shop
 
 .PHONY: test
@@ -36,11 +36,11 @@ deps: ## install Postgres from the distribution's packages when it is absent (as
 .PHONY: verify
 verify: ## generated files are what their sources yield; formatting
 	@test -z "$$(gofmt -l .)" || { echo "gofmt:"; gofmt -l .; exit 1; }
-	go test -count=1 ./abi/... ./host/api/ ./journal/ -run 'Golden|Generated|OpenAPI|UpToDate'
+	go test -count=1 ./abi/... ./host/api/ ./journal/ ./cmd/host/ -run 'Generated|OpenAPI|UpToDate|Golden|InTheTable|Codes'
 
 .PHONY: generate
 generate: ## rewrite generated and golden files
-	UPDATE=1 go test -count=1 ./abi/... ./host/api/ ./journal/ ./host/internal/exec/
+	UPDATE=1 go test -count=1 ./abi/... ./host/api/ ./journal/ ./host/internal/exec/ ./cmd/host/
 
 .PHONY: fuzz
 fuzz: ## fuzz the readers of hostile bytes, 30 s each
