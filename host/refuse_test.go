@@ -32,7 +32,7 @@ func TestRefusedModulesLeaveNothing(t *testing.T) {
 		"wrong entry":          {fixture(t, "wrong_entry_sig"), "wrong_entry"},
 		"not in this version":  {fixture(t, "unimplemented"), ""},
 		"too large":            {make([]byte, modules.MaxSize+1), "too_large"},
-		"body does not decode": {damaged(fixture(t, "steps")), "invalid_module"},
+		"body does not decode": {damaged(fixture(t, "trap")), "invalid_module"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -57,11 +57,9 @@ func TestRefusedModulesLeaveNothing(t *testing.T) {
 	wantError(t, err, host.NotFound, "module_not_found")
 }
 
-// damaged makes a function's last "i32.const 0" an opcode that does not exist.
+// damaged makes the only instruction of a function, which has no locals, an opcode that does not exist.
 func damaged(b []byte) []byte {
-	b = bytes.Clone(b)
-	b[bytes.LastIndex(b, []byte{0x41, 0x00, 0x0b})] = 0xff
-	return b
+	return bytes.Replace(b, []byte{0x00, 0x00, 0x0b}, []byte{0x00, 0xff, 0x0b}, 1)
 }
 
 func TestRefusedNames(t *testing.T) {
