@@ -19,19 +19,15 @@ func groupStatement(group []*commit) (sql string, args []any) {
 		for _, e := range c.batch.Entries {
 			es.add(n, e)
 		}
-		stashed := make(map[string]bool, len(c.batch.Stash))
 		observed := make(map[string]bool, len(c.batch.Observed))
 		for _, id := range c.batch.Observed {
-			observed[id] = true
-		}
-		for _, a := range c.batch.Stash {
-			stashed[a.ID] = true
-			as.add(n, a, observed[a.ID])
-		}
-		for id := range observed {
-			if !stashed[id] {
+			if !observed[id] {
+				observed[id] = true
 				os.add(n, id)
 			}
+		}
+		for _, a := range c.batch.Stash {
+			as.add(n, a, observed[a.ID])
 		}
 		for _, p := range c.batch.Published {
 			ps.add(n, p)

@@ -43,10 +43,12 @@ fence AS (
     release = b.release,
     finished_at = CASE WHEN b.ends THEN clock.now END`
 
+// IS TRUE keeps the planner from reading all runs of the owner through runs_running: a node may own
+// thousands, and a group names each by its primary key.
 const fenceWhere = `
   FROM b, clock
   WHERE r.tenant = b.tenant AND r.id = b.id
-    AND r.state = 'running' AND r.owner = b.node AND r.token = b.token
+    AND (r.state = 'running') IS TRUE AND (r.owner = b.node) IS TRUE AND r.token = b.token
     AND (b.entries = 0 OR r.next_seq = b.first_seq)
     AND b.node IN (SELECT live.id FROM live)
   RETURNING b.n, r.tenant, r.no, r.state, r.token`
@@ -76,9 +78,9 @@ c AS MATERIALIZED (
   JOIN b USING (n)
   JOIN reprise.runs r ON r.tenant = b.tenant AND r.id = b.id
   LEFT JOIN reprise.inbox i ON i.tenant = r.tenant AND i.run = r.no AND i.id = s.id
-  WHERE i.id IS NULL OR i.open AND (s.observed OR
+  WHERE i.id IS NULL OR i.open AND
     (i.kind, i.op, i.name, i.status, coalesce(i.payload, ''), i.attempt, i.retry_at) IS DISTINCT FROM
-    (s.kind, s.op, s.name, s.status, coalesce(s.payload, ''), s.attempt, s.retry_at))
+    (s.kind, s.op, s.name, s.status, coalesce(s.payload, ''), s.attempt, s.retry_at)
 ),`
 
 const fenceSetInbox = `,
@@ -87,7 +89,9 @@ const fenceSetInbox = `,
 const fenceReturnInbox = `,
     r.inbox_pos - (SELECT count(*) FROM c WHERE c.n = b.n) AS old_pos`
 
-// Primary keys: inbox, published. The entry keeps what an outcome said; of a signal the payload stays, to compare a repeat with.
+// Primary keys: inbox, published. A row is written once in a statement, so what is stashed and observed
+// in one batch is written closed. The entry keeps what an outcome said; of a signal the payload stays,
+// to compare a repeat with.
 const writeOthers = `,
 stashed AS (
   INSERT INTO reprise.inbox AS i (tenant, run, id, pos, kind, op, name, status, payload, attempt, retry_at, at, open)
@@ -96,11 +100,13 @@ stashed AS (
   ON CONFLICT (tenant, run, id) DO UPDATE SET
     pos = excluded.pos, kind = excluded.kind, op = excluded.op, name = excluded.name, status = excluded.status,
     payload = excluded.payload, attempt = excluded.attempt, retry_at = excluded.retry_at, at = excluded.at, open = excluded.open
+  WHERE i.open
 ),
 observed AS (
   UPDATE reprise.inbox i SET open = false, payload = CASE WHEN i.kind = 'signal' THEN i.payload END
   FROM unnest($39::bigint[], $40::bytea[]) AS o(n, id) JOIN fence f USING (n)
   WHERE i.tenant = f.tenant AND i.run = f.no AND i.id = o.id AND i.open
+    AND NOT EXISTS (SELECT FROM c WHERE c.n = o.n AND c.id = o.id)
 ),
 published AS (
   INSERT INTO reprise.published AS p (tenant, run, key, value, at)
