@@ -56,7 +56,7 @@ func newNode(t *testing.T, effects effect.Registry) *node {
 	return &node{Host: h, t: t, store: store}
 }
 
-func fixture(t *testing.T, name string) []byte {
+func fixture(t testing.TB, name string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("../testdata/wasm", name+".wasm"))
 	if err != nil {
