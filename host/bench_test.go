@@ -9,15 +9,26 @@ import (
 	"time"
 
 	"reprise/host"
+	"reprise/internal/pgtest"
 	"reprise/journal"
+	"reprise/journal/postgres"
 	"reprise/journal/sqlite"
 	"reprise/tenant"
 )
 
 // BenchmarkSteps runs workflows of ten sequential effects that do nothing, as many at a time as the name says, on a
-// SQLite file with synchronous=FULL. One iteration is one step.
+// SQLite file with synchronous=FULL and on a Postgres with fsync and synchronous_commit. One iteration is one step.
 func BenchmarkSteps(b *testing.B) {
+	cluster := pgtest.Start(b, pgtest.Options{Durable: true})
 	for _, flight := range []int{1, 64, 512} {
+		b.Run(fmt.Sprintf("postgres-%d", flight), func(b *testing.B) {
+			store, err := postgres.Open(context.Background(), postgres.Config{DSN: cluster.Database(b)})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer store.Close()
+			benchSteps(b, store, flight)
+		})
 		b.Run(fmt.Sprintf("sqlite-%d", flight), func(b *testing.B) {
 			store, err := sqlite.Open(context.Background(), sqlite.Config{Path: filepath.Join(b.TempDir(), "reprise.db")})
 			if err != nil {
