@@ -81,13 +81,13 @@ type Kind string
 
 // The kinds of entry.
 const (
-	KindStarted   Kind = "started"   // seq 0: the first turn began; Name is the entry, Request the input's SHA-256 as text
+	KindStarted   Kind = "started"   // seq 0: the first turn began; Name is the entry, Request the input's SHA-256 as a JSON string
 	KindEffect    Kind = "effect"    // an effect's outcome became visible
 	KindActivity  Kind = "activity"  // an activity's outcome became visible
-	KindTimer     Kind = "timer"     // a timer handle fired; Request is its due time
+	KindTimer     Kind = "timer"     // a timer handle fired; Request is its due time as a JSON string
 	KindSignal    Kind = "signal"    // a signal was delivered; Name is the signal's name
 	KindCancel    Kind = "cancel"    // the run's cancellation became visible
-	KindSleep     Kind = "sleep"     // the timeout of a wait or poll passed; Request is its due time
+	KindSleep     Kind = "sleep"     // the timeout of a wait or poll passed; Request is its due time as a JSON string
 	KindLook      Kind = "look"      // a look found nothing
 	KindCompleted Kind = "completed" // terminal; Payload is the output
 	KindFailed    Kind = "failed"    // terminal; Payload is the failure

@@ -20,7 +20,7 @@ func (a attempt) activity(ctx context.Context) ([]byte, error) {
 	if err != nil || refusal != nil {
 		return nil, errors.Join(err, asError(refusal))
 	}
-	mod, err := t.module(ctx, run.Tenant, digest)
+	mod, err := t.load(ctx, run.Tenant, digest)
 	var refused *modules.RefusedError
 	switch {
 	case errors.Is(err, modules.ErrNotFound):

@@ -48,10 +48,17 @@ type Config struct {
 // MaxEntries is how long a journal may get; a run that reaches it is blocked, with nothing lost.
 const MaxEntries = 50_000
 
+// program is a compiled module: what a turn enters.
+type program interface {
+	Prepared() *modules.Prepared
+	Run(ctx context.Context, w sandbox.World, export string) sandbox.Ending
+}
+
 // Turner runs turns.
 type Turner struct {
-	cfg Config
-	wg  sync.WaitGroup // attempts in flight
+	cfg  Config
+	load func(ctx context.Context, owner tenant.ID, d modules.Digest) (program, error)
+	wg   sync.WaitGroup // attempts in flight
 }
 
 // New makes a turner.
@@ -59,7 +66,9 @@ func New(cfg Config) *Turner {
 	if cfg.Ended == nil {
 		cfg.Ended = func(journal.RunID) {}
 	}
-	return &Turner{cfg: cfg}
+	t := &Turner{cfg: cfg}
+	t.load = t.module
+	return t
 }
 
 // Wait returns when no attempt of an effect or activity is in flight, or ctx is done.
@@ -92,7 +101,7 @@ func (e *endError) Error() string { return "run ended: " + string(e.kind) }
 
 // module finds the compiled form of a digest: in the engine, or by the store's bytes.
 // Returns modules.ErrNotFound, or a *modules.RefusedError when the bytes are not the module.
-func (t *Turner) module(ctx context.Context, owner tenant.ID, d modules.Digest) (*sandbox.Module, error) {
+func (t *Turner) module(ctx context.Context, owner tenant.ID, d modules.Digest) (program, error) {
 	if m, ok := t.cfg.Engine.Cached(d); ok {
 		return m, nil
 	}

@@ -32,7 +32,7 @@ var _ sandbox.World = (*execution)(nil)
 // begin consumes or records entry 0.
 func (x *execution) begin() error {
 	first := journal.Entry{Kind: journal.KindStarted, Op: journal.NoOp, Name: x.run.Entry, Status: abi.OK,
-		Request: fmt.Appendf(nil, "sha256:%x", sha256.Sum256(x.run.Input))}
+		Request: fmt.Appendf(nil, `"sha256:%x"`, sha256.Sum256(x.run.Input))}
 	if x.cur.more() {
 		e := x.cur.peek()
 		if e.Kind != first.Kind || e.Name != first.Name || string(e.Request) != string(first.Request) {

@@ -179,7 +179,7 @@ func due(t time.Time) time.Time {
 	return t
 }
 
-// dueText is a due time as the request of an entry.
+// dueText is a due time as the request of an entry: a JSON string, so that journals read well.
 func dueText(t time.Time) []byte {
-	return t.UTC().AppendFormat(nil, "2006-01-02T15:04:05.000000Z")
+	return t.UTC().AppendFormat(nil, `"2006-01-02T15:04:05.000000Z"`)
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"reprise/journal"
 	"reprise/modules"
 	"reprise/tenant"
@@ -24,6 +26,11 @@ type memStore struct {
 	mods    map[modules.Digest][]byte
 	aliases map[string]modules.Digest
 	commits int
+	mailPos int64            // newest position that came from outside
+	clock   func() time.Time // instead of now, when set
+	// released is what gave the lease up last: a repeat of it is told so.
+	released   journal.Batch
+	releasedBy int64
 	// onCommit may fail a commit before (lost) or after (lost acknowledgement) it is written.
 	onCommit func(n int) (before, after error)
 }
@@ -36,6 +43,13 @@ func newMemStore(run journal.Run) *memStore {
 func (s *memStore) Now() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.time()
+}
+
+func (s *memStore) time() time.Time {
+	if s.clock != nil {
+		return s.clock()
+	}
 	return s.now
 }
 
@@ -57,17 +71,19 @@ func (s *memStore) Commit(_ context.Context, l journal.Lease, b journal.Batch) (
 			return "", before
 		}
 	}
-	repeat := len(b.Entries) > 0 && b.Entries[0].Seq < int64(len(s.entries))
-	if repeat {
+	if s.run.State != journal.Running || s.run.Token != l.Token {
+		if s.releasedBy == l.Token && s.run.Token == l.Token && cmp.Equal(s.released, b) {
+			return s.run.State, after
+		}
+		return "", journal.ErrFenced
+	}
+	if len(b.Entries) > 0 && b.Entries[0].Seq < int64(len(s.entries)) {
 		for i, e := range b.Entries {
-			if at := int(b.Entries[0].Seq) + i; at >= len(s.entries) || !s.entries[at].Same(e) || s.entries[at].Token != l.Token {
+			if at := int(b.Entries[0].Seq) + i; at >= len(s.entries) || b.Next != nil || !s.entries[at].Same(e) || s.entries[at].Token != l.Token {
 				return "", journal.ErrConflict
 			}
 		}
 		return s.run.State, after
-	}
-	if s.run.State != journal.Running || s.run.Token != l.Token {
-		return "", journal.ErrFenced
 	}
 	for _, e := range b.Entries {
 		if e.Seq != int64(len(s.entries)) {
@@ -78,36 +94,52 @@ func (s *memStore) Commit(_ context.Context, l journal.Lease, b journal.Batch) (
 	}
 	s.run.NextSeq = int64(len(s.entries))
 	for _, a := range b.Stash {
-		s.inbox = slices.DeleteFunc(s.inbox, func(o journal.Arrival) bool { return o.ID == a.ID })
-		s.put(a)
+		s.stash(a)
 	}
 	for _, id := range b.Observed {
 		s.inbox = slices.DeleteFunc(s.inbox, func(o journal.Arrival) bool { return o.ID == id })
+		s.seenIDs[id] = true
 	}
 	for _, p := range b.Published {
 		s.pub[p.Key] = string(p.Value)
 	}
-	s.transition(b.Next)
+	if b.Next != nil {
+		s.transition(b.Next)
+		s.released, s.releasedBy = b, l.Token
+	}
 	return s.run.State, after
 }
 
-func (s *memStore) transition(next *journal.Transition) {
-	if next == nil {
+// stash writes or replaces an arrival by id; one that is there unchanged, or was observed, stays.
+func (s *memStore) stash(a journal.Arrival) {
+	i := slices.IndexFunc(s.inbox, func(o journal.Arrival) bool { return o.ID == a.ID })
+	switch {
+	case i < 0 && s.seenIDs[a.ID]:
 		return
+	case i >= 0:
+		old := s.inbox[i]
+		if old.Kind == a.Kind && old.Status == a.Status && string(old.Payload) == string(a.Payload) && old.Attempt == a.Attempt && old.RetryAt.Equal(a.RetryAt) {
+			return
+		}
+		s.inbox = slices.Delete(s.inbox, i, i+1)
 	}
+	s.put(a)
+}
+
+func (s *memStore) transition(next *journal.Transition) {
 	s.run.State, s.run.WakeAt, s.run.Waiting, s.run.Reason = next.State, next.WakeAt, next.Waiting, next.Reason
 	s.run.Output, s.run.Failure, s.run.Owner = next.Output, next.Failure, ""
 	if !next.KeepAttempts {
 		s.run.Attempts = 0
 	}
-	if next.State == journal.Waiting && s.run.InboxPos > next.SeenPos {
+	if next.State == journal.Waiting && s.mailPos > next.SeenPos {
 		s.run.State = journal.Ready
 	}
 }
 
 func (s *memStore) put(a journal.Arrival) {
 	s.run.InboxPos++
-	a.Pos, a.At = s.run.InboxPos, s.now
+	a.Pos, a.At = s.run.InboxPos, s.time()
 	s.inbox = append(s.inbox, a)
 }
 
@@ -120,6 +152,7 @@ func (s *memStore) arrive(a journal.Arrival) int64 {
 	}
 	s.seenIDs[a.ID] = true
 	s.put(a)
+	s.mailPos = s.run.InboxPos
 	if s.run.State == journal.Waiting {
 		s.run.State = journal.Ready
 	}

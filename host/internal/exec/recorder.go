@@ -202,7 +202,9 @@ func (r *recorder) arrive(a journal.Arrival, kept bool) {
 	o := r.x.m.get(a.Op)
 	switch {
 	case a.Kind == journal.ArrivalRetry && kept:
-		r.retries[a.Op] = a
+		if o == nil || !o.stashed { // what this turn has stashed itself is older than what the op knows
+			r.retries[a.Op] = a
+		}
 	case a.Kind == journal.ArrivalRetry:
 		if o != nil && o.pending() {
 			o.launched, o.attempts, o.retryAt, o.stashed = false, a.Attempt, a.RetryAt, true

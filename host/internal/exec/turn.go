@@ -165,9 +165,9 @@ func (u *Turn) once(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var mod *sandbox.Module
+	var mod program
 	err = rec.persist(func(ctx context.Context) (err error) {
-		mod, err = u.t.module(ctx, run.Tenant, run.Digest)
+		mod, err = u.t.load(ctx, run.Tenant, run.Digest)
 		return err
 	})
 	if err != nil {

@@ -26,7 +26,7 @@ func (t *Turner) Replay(ctx context.Context, run journal.Run, digest modules.Dig
 	if err != nil {
 		return Report{}, err
 	}
-	mod, err := t.module(ctx, run.Tenant, digest)
+	mod, err := t.load(ctx, run.Tenant, digest)
 	if err != nil {
 		return Report{}, err
 	}

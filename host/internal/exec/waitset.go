@@ -62,7 +62,7 @@ func (s waitSet) describe(m *machine) string {
 			text += string(o.kind)
 			switch o.kind {
 			case journal.KindTimer:
-				text += " " + string(dueText(o.due))
+				text += " " + forPeople(o.due)
 			default:
 				text += " " + o.name
 			}
@@ -76,7 +76,7 @@ func (s waitSet) describe(m *machine) string {
 		if text != "" {
 			text += " or "
 		}
-		text += "until " + string(dueText(s.deadline))
+		text += "until " + forPeople(s.deadline)
 	}
 	if text == "" && s.cancel {
 		text = "cancellation"
@@ -119,3 +119,5 @@ func (s waitSet) doneHandles(m *machine, max int) []int32 {
 	}
 	return out
 }
+
+func forPeople(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
