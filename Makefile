@@ -1,8 +1,15 @@
 # Everything goes through this file: `make help` lists the targets.
-# A machine needs Go, git and make; `make test` installs Postgres from the distribution's packages when it is absent.
+# A machine needs Go, git and make; `make test` installs Postgres and, for the race detector, a C compiler from the
+# distribution's packages when they are absent.
 
 SHELL       := /bin/bash
 export CGO_ENABLED := 0
+# The version comes by -X; Go's own stamp would refuse a checkout that belongs to another user.
+export GOFLAGS := $(shell go env GOFLAGS 2>/dev/null) -buildvcs=false
+# Go keeps its caches under HOME, which a container or a service may lack.
+ifeq ($(HOME),)
+export HOME := $(shell unset HOME; echo ~)
+endif
 VERSION     := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS     := -s -w -X main.version=$(VERSION)
 TIMEOUT     := 15m
@@ -30,7 +37,7 @@ test: deps build ## install what is missing, then every test, with and without t
 	CGO_ENABLED=1 go test -race -timeout $(TIMEOUT) ./...
 
 .PHONY: deps
-deps: ## install Postgres from the distribution's packages when it is absent (as root)
+deps: ## install Postgres and a C compiler from the distribution's packages when absent (as root)
 	@scripts/deps
 
 .PHONY: verify
