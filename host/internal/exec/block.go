@@ -63,6 +63,9 @@ func (r *recorder) draining() bool {
 // attempt of any effect.
 func (r *recorder) nextDue(w waitSet) (at time.Time, ok bool) {
 	_, at, ok = w.nextTimer(r.x.m)
+	if r.draining() {
+		return at, ok // nothing more is launched here
+	}
 	for _, o := range r.x.m.pendingOps() {
 		if !o.launched && !o.done && !o.retryAt.IsZero() && (!ok || o.retryAt.Before(at)) {
 			at, ok = o.retryAt, true
@@ -89,11 +92,10 @@ func (r *recorder) flush(next *journal.Transition) error {
 		clear(r.published)
 		return nil
 	}
-	b := journal.Batch{Entries: r.buffer, Observed: r.observed, Stash: r.stash, Next: next}
-	for i, a := range r.arrivals {
-		if a.Kind == journal.ArrivalDone && !a.kept {
+	b := journal.Batch{Entries: r.buffer, Observed: r.observed, Stash: slices.Clip(r.stash), Next: next}
+	for _, a := range r.arrivals {
+		if a.unkept() {
 			b.Stash = append(b.Stash, a.Arrival)
-			r.arrivals[i].kept = true
 		}
 	}
 	for _, key := range sortedKeys(r.published) {
@@ -105,12 +107,36 @@ func (r *recorder) flush(next *journal.Transition) error {
 	if r.seq > MaxEntries && (next == nil || next.State == journal.Waiting) {
 		return errLimit
 	}
+	return r.write(b)
+}
+
+// write commits what flush has gathered. When it fails nothing is known, and the batch is kept as it is.
+func (r *recorder) write(b journal.Batch) error {
+	r.unsure = &b
 	if _, err := r.commit(b); err != nil {
 		return err
 	}
+	r.unsure = nil
 	r.buffer, r.observed, r.stash = nil, nil, nil
 	clear(r.published)
+	for i, a := range r.arrivals {
+		r.arrivals[i].kept = a.kept || a.unkept()
+	}
 	return nil
+}
+
+// release gives the run back with all that is known here. A commit whose answer was lost comes first and
+// unchanged: it may have landed, and when it was the end of the turn it is that still. ended says that it
+// was the end of the run.
+func (r *recorder) release(ctx context.Context, next *journal.Transition) (ended bool, err error) {
+	r.ctx = ctx
+	if b := r.unsure; b != nil {
+		if err := r.write(*b); err != nil || b.Next != nil {
+			return err == nil && b.Next.State.Terminal(), err
+		}
+	}
+	r.receive()
+	return false, r.flush(next)
 }
 
 func sortedKeys(m map[string][]byte) []string {

@@ -16,6 +16,9 @@ func (c *cursor) more() bool { return c.pos < len(c.entries) }
 
 func (c *cursor) peek() journal.Entry { return c.entries[c.pos] }
 
+// last returns the entry that was consumed last.
+func (c *cursor) last() journal.Entry { return c.entries[c.pos-1] }
+
 // before returns the last few entries that matched.
 func (c *cursor) before() []journal.Entry { return c.entries[max(0, c.pos-2):c.pos] }
 

@@ -143,6 +143,7 @@ func (h *harness) cut(n int) {
 	s.entries = s.entries[:n]
 	s.run = journal.Run{Tenant: s.run.Tenant, ID: s.run.ID, Workflow: s.run.Workflow, Digest: s.run.Digest, Input: s.run.Input, State: journal.Ready, NextSeq: int64(n)}
 	s.inbox, s.seenIDs, s.pub = nil, map[string]bool{}, map[string]string{}
+	s.mailPos, s.releasedBy = 0, 0
 	h.calls = nil
 }
 

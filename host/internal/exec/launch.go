@@ -83,6 +83,9 @@ type attempt struct {
 
 func (a attempt) run(ctx context.Context) {
 	retry, handle := a.handler()
+	if ctx.Err() != nil {
+		return // given up before it left
+	}
 	fpEffectBefore.Hit()
 	actx, cancel := context.WithTimeout(ctx, a.op.opts.Timeout())
 	out, err := handle(actx)

@@ -23,6 +23,9 @@ type arrived struct {
 	kept bool // the inbox has it as it is
 }
 
+// unkept says that it is an outcome which the inbox does not have.
+func (a arrived) unkept() bool { return a.Kind == journal.ArrivalDone && !a.kept }
+
 // flight is an attempt that has left.
 type flight struct{ cancel context.CancelFunc }
 
@@ -45,6 +48,7 @@ type recorder struct {
 	arrivals  []arrived
 	retries   map[int32]journal.Arrival // progress that an earlier turn left, by handle
 	seen      int64                     // newest inbox position that was read
+	unsure    *journal.Batch            // a commit whose answer is not known; nothing is added to it
 
 	mu      sync.Mutex // guards what attempts and the scheduler touch
 	posted  []journal.Arrival
@@ -169,8 +173,11 @@ func (r *recorder) firstArrival(w waitSet) (int, *op, error) {
 	return -1, nil, nil
 }
 
-// collect takes in what attempts have posted and what the inbox has that was not read.
-func (r *recorder) collect() error {
+// live says that the guest has got to the journal's end, so that what it asks is new.
+func (r *recorder) live() bool { return r.x != nil && !r.x.cur.more() }
+
+// receive takes in what attempts have posted, and gives the newest inbox position known to exist.
+func (r *recorder) receive() (mail int64) {
 	r.mu.Lock()
 	posted, mail := r.posted, r.mail
 	r.posted = nil
@@ -178,6 +185,12 @@ func (r *recorder) collect() error {
 	for _, a := range posted {
 		r.arrive(a, false)
 	}
+	return mail
+}
+
+// collect takes in what attempts have posted and what the inbox has that was not read.
+func (r *recorder) collect() error {
+	mail := r.receive()
 	if mail <= r.seen || r.lease == nil {
 		return nil
 	}
@@ -210,6 +223,8 @@ func (r *recorder) arrive(a journal.Arrival, kept bool) {
 			o.launched, o.attempts, o.retryAt, o.stashed = false, a.Attempt, a.RetryAt, true
 			r.stash = append(r.stash, a)
 		}
+	case a.Kind == journal.ArrivalDone && kept && o != nil && (o.done || !o.pending()):
+		// what this turn has stashed itself
 	case a.Kind == journal.ArrivalDone && !kept:
 		if o == nil || !o.pending() { // given up meanwhile
 			return

@@ -105,26 +105,33 @@ func (u *Turn) settle(ctx context.Context, err error, log *slog.Logger) {
 	}
 }
 
-// releaseFor bounds the last write of a turn that may not go on.
+// releaseFor bounds one try of a turn's last write, and the whole of it when the node may not go on.
 const releaseFor = 5 * time.Second
 
-// release gives the run back. What the guest saw is written with it, so that it need not be done again.
+// release gives the run back. What the node knows is written with it, so that it need not be done again.
+// A run that was given back in good order has not ended with its host; any other keeps its attempts.
 func (u *Turn) release(ctx context.Context, log *slog.Logger, why error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseFor)
-	defer cancel()
+	next := &journal.Transition{State: journal.Ready, KeepAttempts: !errors.Is(why, errReleased) && ctx.Err() == nil}
 	u.mu.Lock()
 	rec := u.rec
 	u.mu.Unlock()
-	next := &journal.Transition{State: journal.Ready, KeepAttempts: !errors.Is(why, errReleased)}
-	var err error
-	if rec != nil && len(rec.buffer) > 0 {
-		rec.ctx = ctx
-		err = rec.flush(next)
-	} else {
-		_, err = u.t.cfg.Store.Commit(ctx, u.claim.Lease, journal.Batch{Next: next})
-	}
-	if err != nil {
+	ended := false
+	err := u.last(ctx, func(ctx context.Context) (err error) {
+		if rec != nil && rec.live() {
+			ended, err = rec.release(ctx, next)
+			if err == nil || errors.Is(err, errFenced) {
+				return err
+			}
+			rec = nil // what is in memory cannot be written: give back what is durable
+		}
+		_, err = newRecorder(ctx, u.t, &u.claim.Lease, u.drain).commit(journal.Batch{Next: next})
+		return err
+	})
+	switch {
+	case err != nil:
 		log.Warn("could not give the run back; it is taken over when the lease ends", "error", err)
+	case ended:
+		u.t.cfg.Ended(u.claim.Lease.Run)
 	}
 }
 
@@ -132,13 +139,32 @@ func (u *Turn) release(ctx context.Context, log *slog.Logger, why error) {
 func (u *Turn) block(ctx context.Context, reason string) {
 	log := u.log()
 	log.Error("run blocked", "reason", reason)
-	rec := newRecorder(ctx, u.t, &u.claim.Lease, u.drain)
-	_, err := rec.commit(journal.Batch{Next: &journal.Transition{State: journal.Blocked, Reason: reason}})
+	err := u.last(ctx, func(ctx context.Context) error {
+		_, err := newRecorder(ctx, u.t, &u.claim.Lease, u.drain).commit(journal.Batch{Next: &journal.Transition{State: journal.Blocked, Reason: reason}})
+		return err
+	})
 	if err != nil {
 		log.Error("could not block the run", "error", err)
 		return
 	}
 	u.t.cfg.Ended(u.claim.Lease.Run)
+}
+
+// last does the turn's last write. While the node lives nobody else may take the run, so that giving up
+// would leave it to nobody: it goes on until the answer is known or the node may not go on.
+func (u *Turn) last(ctx context.Context, write func(context.Context) error) error {
+	for {
+		tctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseFor)
+		err := write(tctx)
+		cancel()
+		if err == nil || errors.Is(err, errFenced) || ctx.Err() != nil {
+			return err
+		}
+		select {
+		case <-time.After(persistLongest):
+		case <-ctx.Done():
+		}
+	}
 }
 
 func (u *Turn) log() *slog.Logger {
@@ -202,10 +228,14 @@ func (u *Turn) finish(x *execution, end sandbox.Ending) error {
 		return err
 	}
 	if x.cur.more() {
-		return x.compareEnd(e)
+		if err := x.compareEnd(e); err != nil {
+			return err
+		}
+		e = x.cur.last() // the journal has its end, the run's row has not
+	} else {
+		u.warnPending(x)
+		e = x.rec.record(e, time.Time{})
 	}
-	u.warnPending(x)
-	e = x.rec.record(e, time.Time{})
 	next := &journal.Transition{State: journal.Completed, Output: e.Payload}
 	if e.Kind != journal.KindCompleted {
 		next = &journal.Transition{State: journal.Failed, Failure: e.Payload, Reason: reasonOf(e.Payload)}
