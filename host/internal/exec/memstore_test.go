@@ -147,6 +147,10 @@ func (s *memStore) put(a journal.Arrival) {
 func (s *memStore) arrive(a journal.Arrival) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.accept(a)
+}
+
+func (s *memStore) accept(a journal.Arrival) int64 {
 	if s.seenIDs[a.ID] {
 		return s.run.InboxPos
 	}

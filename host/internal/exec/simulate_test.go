@@ -44,17 +44,19 @@ func instruction() *rapid.Generator[[]byte] {
 }
 
 func FuzzAnyProgramSurvivesAnything(f *testing.F) {
-	f.Add([]byte{opEffect, 0, 1, opSignal, 0, 0, opWait, 1, 0}, []byte{0, 1, 2, 3})
+	f.Add([]byte{opEffect, 0, 1, opSignal, 0, 0, opWait, 1, 0}, []byte{9, 0, 1, 2, 3})
 	// An outcome comes while the node drains, and nothing else is new.
-	f.Add([]byte{opEffect, 0, 0, opWait, 0, 2}, []byte{12})
+	f.Add([]byte{opEffect, 0, 0, opWait, 0, 2}, []byte{9, 12})
 	// The answer to the last commit is lost until the node stops.
-	f.Add([]byte{opWait, 0, 2}, []byte{0xde, 13, 0x1c})
+	f.Add([]byte{opWait, 0, 2}, []byte{9, 0xde, 13, 0x1c})
+	// A signal comes while the run is suspended.
+	f.Add([]byte{opSignal, 0, 0, opWait, 1, 0}, []byte{0xf})
 	// A retry is due while the node drains and another effect is in flight.
-	f.Add([]byte{opEffect, 0, 1, opEffect, 0, 1, opWait, 3, 0}, []byte{3, 12, 0xfb, 0})
+	f.Add([]byte{opEffect, 0, 1, opEffect, 0, 1, opWait, 3, 0}, []byte{9, 3, 12, 0xfb, 0})
 	// The inbox is read after this turn has put a retry into it.
-	f.Add([]byte{opEffect, 0, 1, opEffect, 0, 1, opWait, 3, 0}, []byte{3, 0xfb, 0x16, 9, 0x13, 0xfb})
+	f.Add([]byte{opEffect, 0, 1, opEffect, 0, 1, opWait, 3, 0}, []byte{9, 3, 0xfb, 0x16, 9, 0x13, 0xfb})
 	// A commit has landed unanswered, and another outcome comes before the node stops.
-	f.Add([]byte{opEffect, 0, 0, opEffect, 0, 0, opTimer, 1, 0, opWait, 13, 0}, []byte{0x4f, 0x10, 1, 0xfc})
+	f.Add([]byte{opEffect, 0, 0, opEffect, 0, 0, opTimer, 1, 0, opWait, 13, 0}, []byte{9, 0x4f, 0x10, 1, 0xfc})
 	f.Fuzz(func(t *testing.T, code, plan []byte) {
 		if err := simulateIn(t, code[:min(len(code), 90)], plan[:min(len(plan), 80)]); err != nil {
 			t.Fatal(err)
@@ -286,13 +288,9 @@ func (s *simulation) settle() {
 
 // run plays the plan, lets the run come to an end, and judges what is left.
 func (s *simulation) run(plan []byte) error {
-	for len(plan) > 0 && s.err() == nil {
-		if s.row().State.Terminal() {
-			break
-		}
-		s.claim()
-		s.settle()
+	for len(plan) > 0 && s.err() == nil && !s.row().State.Terminal() {
 		s.event(plan[0]%16, plan[0]/16)
+		s.claim()
 		s.settle()
 		plan = plan[1:]
 	}
@@ -427,8 +425,10 @@ func (s *simulation) event(kind, arg byte) {
 		s.end(arg)
 	case 13:
 		s.crash(arg)
-	case 14, 15:
+	case 14:
 		s.breakCommits(arg)
+	case 15:
+		s.signalAtCommit(fmt.Sprintf("s%d", arg%2))
 	}
 }
 
@@ -436,11 +436,31 @@ func (s *simulation) signal(name string) {
 	if s.row().State.Terminal() {
 		return
 	}
-	n := len(s.signals[name])
-	payload := fmt.Sprintf("%s-%d", name, n)
+	s.store.arrive(s.accepted(name))
+}
+
+// accepted is a signal that a store acknowledges.
+func (s *simulation) accepted(name string) journal.Arrival {
+	s.mu.Lock()
+	payload := fmt.Sprintf("%s-%d", name, len(s.signals[name]))
 	s.signals[name] = append(s.signals[name], payload)
+	s.mu.Unlock()
 	s.note("signal %s", payload)
-	s.store.arrive(signal(payload, name, payload))
+	return signal(payload, name, payload)
+}
+
+// signalAtCommit makes a signal arrive when the turn is about to write.
+func (s *simulation) signalAtCommit(name string) {
+	s.note("a signal comes at the next commit")
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	s.store.onCommit = func(int) (before, after error) {
+		s.store.onCommit = nil
+		if !s.store.run.State.Terminal() {
+			s.store.accept(s.accepted(name))
+		}
+		return nil, nil
+	}
 }
 
 // end drains the turn, or aborts it as a node does that may not go on.
