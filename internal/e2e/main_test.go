@@ -10,9 +10,10 @@ import (
 	"testing"
 )
 
-// What TestMain builds: the program, and guests by name.
+// What TestMain builds: the program, the same with the race detector when the tests have it, and guests by name.
 var (
 	reprise  string
+	watched  string
 	guests   = map[string][]byte{}
 	cacheDir string
 )
@@ -46,9 +47,15 @@ func testMain(m *testing.M) int {
 
 func buildAll(dir string) error {
 	reprise, cacheDir = filepath.Join(dir, "reprise"), filepath.Join(dir, "cache")
-	args := append([]string{"build", "-o", reprise}, raceFlag...)
-	if err := run("../..", nil, append(args, "./cmd/host")...); err != nil {
+	if err := run("../..", []string{"CGO_ENABLED=0"}, "build", "-o", reprise, "./cmd/host"); err != nil {
 		return err
+	}
+	watched = reprise
+	if raceDetector {
+		watched += "-race"
+		if err := run("../..", nil, "build", "-race", "-o", watched, "./cmd/host"); err != nil {
+			return err
+		}
 	}
 	for _, name := range guestNames {
 		out := filepath.Join(dir, name+".wasm")

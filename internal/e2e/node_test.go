@@ -28,6 +28,7 @@ type node struct {
 	journal string // flag value: a path or a DSN
 	name    string
 	flags   []string
+	program string
 
 	cmd    *exec.Cmd
 	exited chan struct{}
@@ -38,7 +39,7 @@ type node struct {
 }
 
 func newNode(t testing.TB, journal, name string, flags ...string) *node {
-	n := &node{t: t, dir: t.TempDir(), journal: journal, name: name, flags: flags, log: &lockedBuffer{}}
+	n := &node{t: t, dir: t.TempDir(), journal: journal, name: name, flags: flags, program: watched, log: &lockedBuffer{}}
 	t.Cleanup(func() {
 		n.kill()
 		if t.Failed() {
@@ -55,7 +56,7 @@ func (n *node) start(crashAt string) bool {
 	_ = os.Remove(addrFile)
 	args := append([]string{"serve", "--journal", n.journal, "--node", n.name, "--http", "127.0.0.1:0", "--addr-file", addrFile,
 		"--cache-dir", cacheDir, "--poll", "100ms", "--log-level", "debug"}, n.flags...)
-	cmd := exec.Command(reprise, args...)
+	cmd := exec.Command(n.program, args...)
 	cmd.Env = append(os.Environ(), failpoint.Env+"="+crashAt)
 	cmd.Stdout, cmd.Stderr = n.log, n.log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

@@ -2,5 +2,5 @@
 
 package e2e
 
-// raceFlag builds the host with the race detector when the tests have it.
-var raceFlag []string
+// raceDetector says whether the tests, and so the hosts of most of them, have the race detector.
+const raceDetector = false
