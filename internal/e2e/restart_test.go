@@ -67,7 +67,7 @@ func TestCrashOfResume(t *testing.T) {
 				n.kill()
 				n.start("exec.claimed")
 				run := startRun(n, "sleeper", "sleeper", `"1ms"`) // its first turn kills the host
-				if n.deaths == 0 { // it died before or after it answered
+				if n.deaths == 0 {                                // it died before or after it answered
 					n.awaitExit()
 				}
 				n.kill()
