@@ -3,8 +3,12 @@ package sandbox
 import (
 	"container/list"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/tetratelabs/wazero"
@@ -127,7 +131,11 @@ func (e *Engine) Load(ctx context.Context, p *modules.Prepared) (*Module, error)
 			return m, nil
 		}
 		// The caller that came first must not take the compilation of the others with it.
-		compiled, err := e.rt.CompileModule(context.WithoutCancel(ctx), p.Code)
+		compiled, err := e.compile(context.WithoutCancel(ctx), p.Code)
+		var disk *fs.PathError
+		if errors.As(err, &disk) {
+			return nil, fmt.Errorf("compile cache: %w", err) // the module is not to blame
+		}
 		if err != nil {
 			return nil, &modules.RefusedError{Code: "invalid_module", What: fmt.Sprintf("the module does not validate: %.600q", err.Error()),
 				Where: p.Digest.Short(), Fix: "rebuild it; SIMD, threads, exceptions, tail calls and multiple memories are not supported"}
@@ -140,6 +148,36 @@ func (e *Engine) Load(ctx context.Context, p *modules.Prepared) (*Module, error)
 		return nil, err
 	}
 	return v.(*Module), nil
+}
+
+// cacheTrouble begins wazero's errors about an entry of its disk cache.
+const cacheTrouble = "compilationcache:"
+
+// compile compiles, or takes from the disk cache. A damaged entry says nothing about the module: the cache
+// is emptied and the module compiled again.
+func (e *Engine) compile(ctx context.Context, code []byte) (wazero.CompiledModule, error) {
+	compiled, err := e.rt.CompileModule(ctx, code)
+	if err == nil || e.cache == nil || !strings.Contains(err.Error(), cacheTrouble) {
+		return compiled, err
+	}
+	if err := emptyFolder(e.cfg.CacheDir); err != nil {
+		return nil, fmt.Errorf("compile cache: %w", err)
+	}
+	return e.rt.CompileModule(ctx, code)
+}
+
+// emptyFolder removes the files of a folder and of those below it, and keeps the folders, which wazero
+// makes only once.
+func emptyFolder(dir string) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	})
 }
 
 // keep adds a module and drops the least recently used beyond the bound. Instances of a dropped module
