@@ -88,7 +88,7 @@ func (r *recorder) suspend(w waitSet, wakeAt time.Time) error {
 // and, with next, the end of the turn.
 func (r *recorder) flush(next *journal.Transition) error {
 	if r.lease == nil {
-		r.buffer, r.observed, r.stash = nil, nil, nil
+		r.observed, r.stash = nil, nil
 		clear(r.published)
 		return nil
 	}
@@ -117,7 +117,7 @@ func (r *recorder) write(b journal.Batch) error {
 		return err
 	}
 	r.unsure = nil
-	r.buffer, r.observed, r.stash = nil, nil, nil
+	r.buffer, r.size, r.observed, r.stash = nil, 0, nil, nil
 	clear(r.published)
 	for i, a := range r.arrivals {
 		r.arrivals[i].kept = a.kept || a.unkept()
@@ -171,7 +171,12 @@ const (
 // decided says that trying again would not help: the answer is known, and it is not the database's failure.
 func decided(err error) bool {
 	var refused *modules.RefusedError
-	return errors.Is(err, errCorrupt) || errors.Is(err, modules.ErrNotFound) || errors.As(err, &refused)
+	for _, known := range []error{errCorrupt, errFenced, modules.ErrNotFound, journal.ErrConflict, journal.ErrState, journal.ErrNotFound} {
+		if errors.Is(err, known) {
+			return true
+		}
+	}
+	return errors.As(err, &refused)
 }
 
 // persist runs one operation of the store until it succeeds, is decided, or may not go on. An error that
@@ -186,7 +191,7 @@ func (r *recorder) persist(do func(ctx context.Context) error) error {
 		switch {
 		case err == nil:
 			return nil
-		case errors.Is(err, journal.ErrFenced), errors.Is(err, journal.ErrConflict), errors.Is(err, journal.ErrState), errors.Is(err, journal.ErrNotFound):
+		case errors.Is(err, journal.ErrFenced):
 			return fmt.Errorf("%w: %w", errFenced, err)
 		case decided(err):
 			return err

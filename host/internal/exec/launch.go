@@ -87,8 +87,11 @@ func (a attempt) run(ctx context.Context) {
 		return // given up before it left
 	}
 	fpEffectBefore.Hit()
-	actx, cancel := context.WithTimeout(ctx, a.op.opts.Timeout())
-	out, err := handle(actx)
+	actx, cancel := context.WithTimeout(ctx, a.limit())
+	out, err := []byte(nil), actx.Err()
+	if err == nil {
+		out, err = handle(actx)
+	}
 	timedOut := actx.Err() == context.DeadlineExceeded
 	cancel()
 	fpEffectAfter.Hit()
@@ -105,6 +108,9 @@ func (a attempt) run(ctx context.Context) {
 		return
 	}
 	f := a.failure(err, timedOut)
+	if n := len(f.Encode()); n > abi.MaxPayload {
+		f = &abi.Failure{Code: abi.CodePayloadLarge, Message: fmt.Sprintf("the failure has %d bytes, more than %d", n, abi.MaxPayload), Retryable: f.Retryable}
+	}
 	if at, ok := a.again(retry, f); ok {
 		a.r.post(journal.Arrival{ID: done.ID, Kind: journal.ArrivalRetry, Op: a.op.handle, Status: abi.Failed,
 			Payload: f.Encode(), Attempt: a.number, RetryAt: at, At: done.At})
@@ -115,6 +121,15 @@ func (a attempt) run(ctx context.Context) {
 		done.Status = abi.TimedOut
 	}
 	a.r.post(done)
+}
+
+// limit is how long the attempt may take: as long as one may, and no longer than is left for all.
+func (a attempt) limit() time.Duration {
+	limit := a.op.opts.Timeout()
+	if total := a.op.opts.TotalTimeout(); total > 0 {
+		limit = min(limit, a.op.issuedAt.Add(total).Sub(a.r.t.cfg.Clock.Now()))
+	}
+	return limit
 }
 
 // handler finds what to run and the policy for its failures.
@@ -154,12 +169,19 @@ func (a attempt) failure(err error, timedOut bool) *abi.Failure {
 	var f *abi.Failure
 	switch {
 	case timedOut:
-		return abi.NewFailure(abi.CodeTimeout, "attempt %d of %s took longer than %s", a.number, a.op.name, a.op.opts.Timeout())
-	case errors.As(err, &f):
+		return abi.NewFailure(abi.CodeTimeout, "attempt %d of %s was not done in its time; an attempt has %s%s", a.number, a.op.name, a.op.opts.Timeout(), a.inAll())
+	case errors.As(err, &f) && f != nil:
 		return f
 	}
 	a.r.t.cfg.Logger.Error("effect failed inside the host", "run", a.r.x.run.ID.String(), "effect", a.op.name, "error", err)
 	return abi.NewFailure(abi.CodeInternal, "the host failed to carry out %s; its log says why", a.op.name)
+}
+
+func (a attempt) inAll() string {
+	if total := a.op.opts.TotalTimeout(); total > 0 {
+		return ", all of them have " + total.String()
+	}
+	return ""
 }
 
 // again says whether and when there is another attempt.

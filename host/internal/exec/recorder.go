@@ -42,6 +42,7 @@ type recorder struct {
 	// Used by the guest's goroutine only.
 	seq       int64 // of the next entry
 	buffer    []journal.Entry
+	size      int // bytes of the buffer
 	observed  []string
 	stash     []journal.Arrival
 	published map[string][]byte
@@ -74,7 +75,10 @@ func (r *recorder) record(e journal.Entry, notBefore time.Time) journal.Entry {
 	}
 	e.Seq, e.Issued, e.Trail, e.At = r.seq, r.x.m.issued, r.x.m.trail, at
 	r.seq++
-	r.buffer = append(r.buffer, e)
+	if r.lease != nil {
+		r.buffer = append(r.buffer, e)
+		r.size += len(e.Request) + len(e.Options) + len(e.Payload)
+	}
 	fpRecorded.Hit()
 	return e
 }
@@ -82,6 +86,9 @@ func (r *recorder) record(e journal.Entry, notBefore time.Time) journal.Entry {
 // next waits for what the set may see next and records it.
 func (r *recorder) next(w waitSet) (journal.Entry, error) {
 	for {
+		if err := r.keepSmall(); err != nil {
+			return journal.Entry{}, err
+		}
 		if err := r.collect(); err != nil {
 			return journal.Entry{}, err
 		}
@@ -102,6 +109,23 @@ func (r *recorder) next(w waitSet) (journal.Entry, error) {
 			return journal.Entry{}, err
 		}
 	}
+}
+
+// Bounds of what is not durable. A guest that looks again and again never blocks, and must not fill memory.
+const (
+	maxBuffered = 1000
+	maxSize     = 4 << 20
+)
+
+// keepSmall stops a guest whose node may not go on, and writes a buffer that has grown large.
+func (r *recorder) keepSmall() error {
+	if r.ctx.Err() != nil {
+		return errAborted
+	}
+	if len(r.buffer) < maxBuffered && r.size < maxSize {
+		return nil
+	}
+	return r.flush(nil)
 }
 
 // take finds what came first among arrivals and timers that the set may see.

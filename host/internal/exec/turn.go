@@ -157,7 +157,7 @@ func (u *Turn) last(ctx context.Context, write func(context.Context) error) erro
 		tctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseFor)
 		err := write(tctx)
 		cancel()
-		if err == nil || errors.Is(err, errFenced) || ctx.Err() != nil {
+		if err == nil || decided(err) || ctx.Err() != nil {
 			return err
 		}
 		select {
