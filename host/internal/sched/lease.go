@@ -121,11 +121,15 @@ func (d *Dispatcher) nameTaken(ctx context.Context) error {
 }
 
 // Stop gives everything back: no new claims, runs that wait are released at once, effects in flight get
-// DrainTimeout, then the node's lease ends. It returns when no turn is executing or ctx is done.
+// DrainTimeout, then the node's lease ends. It returns when no turn is executing or ctx is done. A dispatcher
+// that was not started only says that it takes no work.
 func (d *Dispatcher) Stop(ctx context.Context) error {
 	d.mu.Lock()
 	d.draining = true
 	d.mu.Unlock()
+	if d.cancel == nil {
+		return nil // it was never started
+	}
 	d.stopDispatch()
 	d.dispatching.Wait() // no claim is under way any more
 
@@ -133,7 +137,6 @@ func (d *Dispatcher) Stop(ctx context.Context) error {
 	for _, r := range d.running {
 		r.turn.Drain()
 	}
-	node := d.node.ID
 	d.mu.Unlock()
 
 	stopped := d.stopped()
@@ -150,10 +153,9 @@ func (d *Dispatcher) Stop(ctx context.Context) error {
 		}
 	}
 	fpDrained.Hit()
-	err := d.cfg.Store.Unregister(context.WithoutCancel(ctx), node)
 	d.cancel()
-	d.beating.Wait()
-	return err
+	d.beating.Wait() // no registration is under way any more
+	return d.cfg.Store.Unregister(context.WithoutCancel(ctx), d.Node())
 }
 
 func (d *Dispatcher) abort() {

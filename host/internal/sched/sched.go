@@ -103,6 +103,7 @@ func (d *Dispatcher) register(ctx context.Context) error {
 	}
 	now, err := d.cfg.Store.Now(ctx)
 	if err != nil {
+		_ = d.cfg.Store.Unregister(context.WithoutCancel(ctx), node.ID) // else it ends by itself
 		return fmt.Errorf("read the database's clock: %w", err)
 	}
 	d.cfg.Clock.Set(now)
@@ -159,7 +160,8 @@ func (d *Dispatcher) dispatch(ctx, turns context.Context) {
 // soonest keeps a timer that is due, but cannot be claimed yet, from making the loop spin.
 const soonest = 2 * time.Millisecond
 
-// round claims what there is room for, delivers mail, and says when to look again.
+// round claims what there is room for, delivers mail, and says when to look again. A node without room
+// cannot take what is due; it is woken when a turn ends.
 func (d *Dispatcher) round(ctx, turns context.Context) time.Duration {
 	next := d.cfg.Poll
 	for {
@@ -176,7 +178,7 @@ func (d *Dispatcher) round(ctx, turns context.Context) time.Duration {
 		for _, c := range found.Claims {
 			d.run(turns, c)
 		}
-		if found.NextDue >= 0 {
+		if found.NextDue >= 0 && len(found.Claims) < room {
 			next = min(next, max(found.NextDue, soonest))
 		}
 		if room == 0 || len(found.Claims) < room {
@@ -212,7 +214,7 @@ func (d *Dispatcher) run(ctx context.Context, c journal.Claim) {
 	ctx, cancel := context.WithCancel(ctx)
 	r := &running{turn: d.cfg.Open(c), cancel: cancel, seen: c.Run.InboxPos}
 	d.mu.Lock()
-	if d.lapsed != nil { // the lease ended while the claim was under way
+	if d.lapsed != nil || c.Lease.Node != d.node.ID { // the lease ended while the claim was under way
 		cancel()
 	}
 	d.active++

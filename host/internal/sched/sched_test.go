@@ -28,6 +28,8 @@ type fakeStore struct {
 	mail     map[journal.RunID]int64
 	down     bool
 	claims   int
+	claimFor time.Duration // how long the next claim takes to answer
+	bootFor  time.Duration // how long the next registration takes to answer
 	hints    chan struct{}
 	lastSeen map[journal.RunID]int64
 }
@@ -38,7 +40,17 @@ func newFakeStore() *fakeStore {
 	return &fakeStore{due: map[journal.RunID]time.Time{}, mail: map[journal.RunID]int64{}, hints: make(chan struct{}, 1)}
 }
 
+// pause takes a pause that was asked for once.
+func (s *fakeStore) pause(asked *time.Duration) {
+	s.mu.Lock()
+	d := *asked
+	*asked = 0
+	s.mu.Unlock()
+	time.Sleep(d)
+}
+
 func (s *fakeStore) Register(_ context.Context, name string, ttl time.Duration) (journal.Node, error) {
+	s.pause(&s.bootFor)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.down {
@@ -62,10 +74,12 @@ func (s *fakeStore) Heartbeat(ctx context.Context, node string, ttl time.Duratio
 	return time.Now(), nil
 }
 
-func (s *fakeStore) Unregister(context.Context, string) error {
+func (s *fakeStore) Unregister(_ context.Context, node string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.node = journal.Node{}
+	if s.node.ID == node {
+		s.node = journal.Node{}
+	}
 	return nil
 }
 
@@ -81,6 +95,14 @@ func (s *fakeStore) ListNodes(context.Context) ([]journal.Node, error) {
 func (s *fakeStore) Now(context.Context) (time.Time, error) { return time.Now(), nil }
 
 func (s *fakeStore) Claim(_ context.Context, node string, limit int) (journal.Claims, error) {
+	got, err := s.claim(node, limit)
+	if len(got.Claims) > 0 {
+		s.pause(&s.claimFor)
+	}
+	return got, err
+}
+
+func (s *fakeStore) claim(node string, limit int) (journal.Claims, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.claims++
@@ -92,13 +114,12 @@ func (s *fakeStore) Claim(_ context.Context, node string, limit int) (journal.Cl
 	}
 	out := journal.Claims{NextDue: -1, Now: time.Now()}
 	for id, at := range s.due {
-		if left := time.Until(at); left > 0 {
-			if out.NextDue < 0 || left < out.NextDue {
-				out.NextDue = left
-			}
-		} else if len(out.Claims) < limit {
+		left := max(time.Until(at), 0)
+		if left == 0 && len(out.Claims) < limit {
 			delete(s.due, id)
 			out.Claims = append(out.Claims, journal.Claim{Lease: journal.Lease{Run: id, Node: node, Token: 1}})
+		} else if out.NextDue < 0 || left < out.NextDue {
+			out.NextDue = left
 		}
 	}
 	return out, nil
@@ -220,6 +241,9 @@ func TestSlotsAreNotExceeded(t *testing.T) {
 		if got := len(b.all()); got != 2 {
 			t.Fatalf("got %d turns at once, want 2", got)
 		}
+		if b.store.claims > 6 {
+			t.Errorf("got %d claims in 3 s, want one a second: a full node cannot take what is due", b.store.claims)
+		}
 		close(b.all()[0].end)
 		time.Sleep(time.Millisecond)
 		if got := len(b.all()); got != 3 {
@@ -309,6 +333,40 @@ func TestNameTakenByAnotherHost(t *testing.T) {
 			t.Errorf("got %d registrations and %v after the other host ended, want a second", b.store.boots, err)
 		}
 	})
+}
+
+// TestClaimOfAnEndedLeaseDoesNotRun: the lease lapses and is replaced while a claim under it is under way.
+func TestClaimOfAnEndedLeaseDoesNotRun(t *testing.T) {
+	bubble(t, 2, func(t *testing.T, b *bench) {
+		b.hold = true
+		b.store.set(func() { b.store.claimFor = 25 * time.Second })
+		b.store.add(1, time.Now())
+		time.Sleep(2 * time.Second)
+		b.store.set(func() { b.store.node = journal.Node{} })
+		time.Sleep(30 * time.Second)
+		if turns := b.all(); b.store.boots != 2 || len(turns) != 1 || turns[0].err == nil {
+			t.Errorf("got %d registrations and %d turns, want a second one, and the turn of the first stopped", b.store.boots, len(turns))
+		}
+	})
+}
+
+func TestStopEndsARegistrationUnderWay(t *testing.T) {
+	var store *fakeStore
+	bubble(t, 2, func(t *testing.T, b *bench) {
+		store = b.store
+		b.store.set(func() { b.store.node, b.store.bootFor = journal.Node{}, 5*time.Second })
+		time.Sleep(7 * time.Second) // registering since the first beat, at 5 s
+	})
+	if store.boots != 2 || store.node.ID != "" {
+		t.Errorf("got registration %q of %d, want the second, and none left after Stop", store.node.ID, store.boots)
+	}
+}
+
+func TestStopWithoutStart(t *testing.T) {
+	d := New(Config{Store: newFakeStore(), Name: "n", Logger: slog.New(slog.DiscardHandler), Clock: &Clock{}})
+	if err := d.Stop(context.Background()); err != nil || d.Ready() == nil {
+		t.Errorf("got %v and ready %v, want a node that takes no work", err, d.Ready())
+	}
 }
 
 func TestStopDrains(t *testing.T) {
