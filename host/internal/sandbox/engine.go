@@ -8,8 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -29,16 +31,24 @@ type Config struct {
 	CacheDir string
 	// MaxModules bounds the compiled modules that are kept. Default 128.
 	MaxModules int
+	// Compiler is a command that calls CompileChild, given the cache's folder as a further argument and the
+	// code on standard input. Default: compile in this process.
+	Compiler []string
+	// CompilerEnv is added to the compiler's environment, which is otherwise empty. For tests.
+	CompilerEnv []string
 	// Interpret runs guests by interpreter: slow, and stoppable by context at any point.
 	Interpret bool
 }
 
 // Engine compiles modules and keeps the compiled ones, least recently used first out.
 type Engine struct {
-	cfg   Config
-	rt    wazero.Runtime
-	cache wazero.CompilationCache
+	cfg      Config
+	rt       wazero.Runtime
+	cache    wazero.CompilationCache
+	ownDir   string        // the cache's folder when the engine made it for itself
+	children chan struct{} // slots of compiling processes, one a processor
 
+	closed atomic.Bool
 	flight singleflight.Group
 	mu     sync.Mutex
 	mods   map[modules.Digest]*list.Element // of *Module
@@ -54,7 +64,15 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	if cfg.Interpret {
 		rc = wazero.NewRuntimeConfigInterpreter().WithCloseOnContextDone(true)
 	}
-	e := &Engine{cfg: cfg, mods: map[modules.Digest]*list.Element{}, recent: list.New()}
+	e := &Engine{mods: map[modules.Digest]*list.Element{}, recent: list.New(), children: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	if len(cfg.Compiler) > 0 && cfg.CacheDir == "" { // the two processes meet in a folder
+		dir, err := os.MkdirTemp("", "reprise-compiled-")
+		if err != nil {
+			return nil, fmt.Errorf("compile cache: %w", err)
+		}
+		cfg.CacheDir, e.ownDir = dir, dir
+	}
+	e.cfg = cfg
 	if cfg.CacheDir != "" && !cfg.Interpret {
 		if err := os.MkdirAll(cfg.CacheDir, 0o700); err != nil {
 			return nil, fmt.Errorf("compile cache: %w", err)
@@ -83,13 +101,20 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	return e, nil
 }
 
-// Close releases all compiled code; no guest may run any more.
+// errClosed says that the engine was closed, whatever a guest did.
+var errClosed = errors.New("the engine is closed")
+
+// Close releases all compiled code. A guest that runs still is stopped by it, which is not its failure.
 func (e *Engine) Close(ctx context.Context) error {
+	e.closed.Store(true)
 	err := e.rt.Close(ctx)
 	if e.cache != nil {
 		if cerr := e.cache.Close(ctx); err == nil {
 			err = cerr
 		}
+	}
+	if e.ownDir != "" {
+		err = errors.Join(err, os.RemoveAll(e.ownDir))
 	}
 	return err
 }
@@ -99,10 +124,11 @@ type Module struct {
 	engine   *Engine
 	digest   modules.Digest
 	prepared *modules.Prepared
-	// mu is held for reading while an instance is made, so that compiled is not closed under it.
-	mu       sync.RWMutex
 	compiled wazero.CompiledModule
-	closed   bool
+
+	mu      sync.Mutex
+	making  int  // instances that are being made; compiled is not closed under them
+	dropped bool // the engine does not keep it; the last of making closes compiled
 }
 
 // Prepared is what the module was made from.
@@ -131,14 +157,19 @@ func (e *Engine) Load(ctx context.Context, p *modules.Prepared) (*Module, error)
 			return m, nil
 		}
 		// The caller that came first must not take the compilation of the others with it.
+		if err := e.apart(context.WithoutCancel(ctx), p.Code); err != nil {
+			return nil, err
+		}
 		compiled, err := e.compile(context.WithoutCancel(ctx), p.Code)
 		var disk *fs.PathError
+		if err != nil && e.closed.Load() {
+			return nil, errClosed
+		}
 		if errors.As(err, &disk) {
 			return nil, fmt.Errorf("compile cache: %w", err) // the module is not to blame
 		}
 		if err != nil {
-			return nil, &modules.RefusedError{Code: "invalid_module", What: fmt.Sprintf("the module does not validate: %.600q", err.Error()),
-				Where: p.Digest.Short(), Fix: "rebuild it; SIMD, threads, exceptions, tail calls and multiple memories are not supported"}
+			return nil, invalid(err.Error())
 		}
 		m := &Module{engine: e, digest: p.Digest, compiled: compiled, prepared: p}
 		e.keep(ctx, m)
@@ -190,30 +221,48 @@ func (e *Engine) keep(ctx context.Context, m *Module) {
 		el := e.recent.Back()
 		old := e.recent.Remove(el).(*Module)
 		delete(e.mods, old.digest)
-		old.close(ctx)
+		old.drop(ctx)
 	}
 }
 
-func (m *Module) close(ctx context.Context) {
+// drop closes the compiled code, or leaves that to the last instance that is being made: a guest's start
+// section runs meanwhile, for as long as it likes.
+func (m *Module) drop(ctx context.Context) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.closed = true
-	_ = m.compiled.Close(ctx)
+	m.dropped = true
+	if m.making == 0 {
+		_ = m.compiled.Close(ctx)
+	}
 }
 
-// instantiate makes an instance. A module that was dropped meanwhile is compiled again.
-func (m *Module) instantiate(ctx context.Context, cfg wazero.ModuleConfig) (api.Module, error) {
-	for {
-		m.mu.RLock()
-		if !m.closed {
-			defer m.mu.RUnlock()
-			return m.engine.rt.InstantiateModule(ctx, m.compiled, cfg)
-		}
-		m.mu.RUnlock()
+// hold keeps the compiled code until letGo; false when it was dropped.
+func (m *Module) hold() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.dropped {
+		return false
+	}
+	m.making++
+	return true
+}
+
+func (m *Module) letGo(ctx context.Context) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.making--; m.making == 0 && m.dropped {
+		_ = m.compiled.Close(ctx)
+	}
+}
+
+// held returns the module, compiled again if the engine dropped it meanwhile. letGo must be called.
+func (m *Module) held(ctx context.Context) (*Module, error) {
+	for !m.hold() {
 		fresh, err := m.engine.Load(ctx, m.prepared)
 		if err != nil {
 			return nil, err
 		}
 		m = fresh
 	}
+	return m, nil
 }

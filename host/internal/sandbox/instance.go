@@ -10,6 +10,7 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/sys"
 
 	"reprise/abi"
 	"reprise/modules"
@@ -62,7 +63,12 @@ func (m *Module) Run(ctx context.Context, w World, export string) Ending {
 	in := &instance{world: w, entry: w.Entry(), mod: m}
 	ctx = context.WithValue(ctx, instanceKey{}, in)
 	// No name: instances of one module must not collide. No start functions: the entry is called below.
-	inst, err := m.instantiate(ctx, wazero.NewModuleConfig().WithName("").WithStartFunctions())
+	held, err := m.held(ctx)
+	if err != nil {
+		return Ending{Cause: err}
+	}
+	inst, err := m.engine.rt.InstantiateModule(ctx, held.compiled, wazero.NewModuleConfig().WithName("").WithStartFunctions())
+	held.letGo(ctx)
 	if err != nil {
 		return in.ending(nil, err)
 	}
@@ -97,15 +103,17 @@ func (in *instance) ending(results []uint64, err error) Ending {
 	}
 	var misuse *Misuse
 	var bug runtime.Error
+	var stopped *sys.ExitError
 	switch {
 	case errors.As(in.cause, &misuse):
 		return in.failed(abi.NewFailure(abi.CodeMisuse, "%s", misuse.Error()), stack)
 	case in.cause != nil:
 		return Ending{Cause: in.cause, Stack: stack}
+	case in.exited && in.failureSet:
+		return in.failed(abi.DecodeFailure(in.failure), nil)
+	case in.exited && !in.running:
+		return in.failed(abi.NewFailure(abi.CodeExit, "the guest exited with status %d before its entry was called%s", int32(in.status), in.lastWords()), nil)
 	case in.exited && in.status != 0:
-		if in.failureSet {
-			return in.failed(abi.DecodeFailure(in.failure), nil)
-		}
 		return in.failed(abi.NewFailure(abi.CodeExit, "the guest exited with status %d%s", int32(in.status), in.lastWords()), nil)
 	case in.exited:
 		return in.success(0)
@@ -115,15 +123,12 @@ func (in *instance) ending(results []uint64, err error) Ending {
 		return in.success(0)
 	case errors.As(err, &bug) && strings.Contains(err.Error(), "recovered by wazero"):
 		return Ending{Cause: fmt.Errorf("host function: %w", err), Stack: stack}
-	case isContext(err):
+	case errors.As(err, &stopped): // by its context: proc_exit is our own and panics otherwise
 		return Ending{Cause: err, Stack: stack}
+	case in.mod.engine.closed.Load():
+		return Ending{Cause: fmt.Errorf("%w: %w", errClosed, err), Stack: stack}
 	}
 	return in.failed(abi.NewFailure(abi.CodeTrap, "%s%s", trapOf(err), in.lastWords()), stack)
-}
-
-func isContext(err error) bool {
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
-		strings.Contains(err.Error(), "module closed with context")
 }
 
 func (in *instance) success(status int32) Ending {

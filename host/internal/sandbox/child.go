@@ -1,0 +1,127 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"reprise/modules"
+)
+
+// Limits of one compilation in a process of its own. A Go program of 3.5 MB takes 1.5 s and 60 MB.
+const (
+	// childMemory bounds the process's address space: 1.3 GiB of it are reserved by Go's runtime before
+	// anything is compiled.
+	childMemory = 4 << 30
+	// childCPU bounds its processor time in seconds, childWall the time that it may take in all.
+	childCPU  = 30
+	childWall = 60 * time.Second
+	// childNice makes it yield to the guests that run meanwhile.
+	childNice = 10
+	// childInput bounds what it reads, several times the largest module.
+	childInput = 64 << 20
+	// childWords bounds what is kept of what it says.
+	childWords = 4 << 10
+)
+
+// ExitInvalid is the status with which a compiling process says that the module does not validate.
+const ExitInvalid = 3
+
+// CompileChild is the whole life of a compiling process: it limits itself, compiles the code that it reads
+// into the cache's folder, and returns nil, or an error whose *modules.RefusedError says that the module is at fault.
+func CompileChild(ctx context.Context, code io.Reader, cacheDir string) error {
+	if err := limitProcess(); err != nil {
+		return fmt.Errorf("limit the compiling process: %w", err)
+	}
+	b, err := io.ReadAll(io.LimitReader(code, childInput))
+	if err != nil {
+		return fmt.Errorf("read the module: %w", err)
+	}
+	e, err := New(ctx, Config{CacheDir: cacheDir})
+	if err != nil {
+		return err
+	}
+	defer e.Close(ctx)
+	compiled, err := e.compile(ctx, b)
+	if err != nil {
+		return invalid(err.Error())
+	}
+	return compiled.Close(ctx)
+}
+
+// apart compiles in a process of its own, so that neither a module that makes the compiler run wild nor
+// one that kills it harms this one. What it leaves is a hit of the disk cache.
+func (e *Engine) apart(ctx context.Context, code []byte) error {
+	if len(e.cfg.Compiler) == 0 {
+		return nil
+	}
+	mark := filepath.Join(e.cfg.CacheDir, fmt.Sprintf("compiled-%x", sha256.Sum256(code)))
+	if _, err := os.Stat(mark); err == nil {
+		return nil
+	}
+	select {
+	case e.children <- struct{}{}:
+		defer func() { <-e.children }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if err := e.runChild(ctx, code); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(mark, os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("compile cache: %w", err)
+	}
+	return f.Close()
+}
+
+func (e *Engine) runChild(ctx context.Context, code []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, childWall)
+	defer cancel()
+	words := &tailWriter{limit: childWords}
+	cmd := exec.CommandContext(ctx, e.cfg.Compiler[0], append(e.cfg.Compiler[1:len(e.cfg.Compiler):len(e.cfg.Compiler)], e.cfg.CacheDir)...)
+	// Nothing of this process's environment is the compiler's business, except what a test's child needs to know itself by.
+	cmd.Env = append([]string{"GOMAXPROCS=1", "HOME=/nonexistent"}, e.cfg.CompilerEnv...)
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(code), words
+	dieWithParent(cmd)
+	err := cmd.Run()
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &exit) && exit.ExitCode() == ExitInvalid:
+		return invalid(strings.TrimSpace(words.String()))
+	case errors.As(err, &exit) || ctx.Err() == context.DeadlineExceeded:
+		return &modules.RefusedError{Code: "compile_limit", What: fmt.Sprintf("compiling it took more than %d s of processor time or too much memory (%s)", childCPU, err),
+			Where: "code section", Fix: "split its largest functions, or build it with fewer inlined calls"}
+	}
+	return fmt.Errorf("start the compiler %s: %w", e.cfg.Compiler[0], err)
+}
+
+// invalid is the refusal of a module that wazero's validation does not accept.
+func invalid(why string) error {
+	return &modules.RefusedError{Code: "invalid_module", What: fmt.Sprintf("the module does not validate: %.600q", why), Where: "code section",
+		Fix: "rebuild it; SIMD, threads, exceptions, tail calls and multiple memories are not supported"}
+}
+
+// tailWriter keeps the end of what is written to it.
+type tailWriter struct {
+	b     []byte
+	limit int
+}
+
+func (w *tailWriter) Write(p []byte) (int, error) {
+	w.b = append(w.b, p[max(0, len(p)-w.limit):]...)
+	w.b = w.b[max(0, len(w.b)-w.limit):]
+	return len(p), nil
+}
+
+func (w *tailWriter) String() string { return string(w.b) }

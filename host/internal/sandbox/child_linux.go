@@ -1,0 +1,21 @@
+package sandbox
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// limitProcess bounds this process before it looks at a byte of a tenant's.
+func limitProcess() error {
+	for resource, limit := range map[int]uint64{syscall.RLIMIT_AS: childMemory, syscall.RLIMIT_CPU: childCPU, syscall.RLIMIT_CORE: 0} {
+		if err := syscall.Setrlimit(resource, &syscall.Rlimit{Cur: limit, Max: limit}); err != nil {
+			return err
+		}
+	}
+	return syscall.Setpriority(syscall.PRIO_PROCESS, 0, childNice)
+}
+
+// dieWithParent ends the child when this process dies, so that no compiler outlives its host.
+func dieWithParent(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+}

@@ -1,0 +1,18 @@
+;; Sets an output and a failure, as the first two bytes of its input say, and ends as the third says.
+(module
+  (import "wasi_snapshot_preview1" "proc_exit" (func $proc_exit (param i32)))
+  (import "reprise_v1" "input" (func $input (param i32 i32) (result i32)))
+  (import "reprise_v1" "output" (func $output (param i32 i32)))
+  (import "reprise_v1" "fail" (func $fail (param i32 i32)))
+  (memory (export "memory") 1)
+  (data (i32.const 100) "out")
+  (data (i32.const 200) "{\"code\":\"mine\",\"message\":\"m\"}")
+  (func (export "reprise_run") (result i32)
+    (drop (call $input (i32.const 0) (i32.const 3)))
+    (if (i32.eq (i32.load8_u (i32.const 0)) (i32.const 111)) (then (call $output (i32.const 100) (i32.const 3))))
+    (if (i32.eq (i32.load8_u (i32.const 1)) (i32.const 102)) (then (call $fail (i32.const 200) (i32.const 29))))
+    (if (i32.eq (i32.load8_u (i32.const 2)) (i32.const 116)) (then unreachable))
+    (if (i32.eq (i32.load8_u (i32.const 2)) (i32.const 101)) (then (call $proc_exit (i32.const 0))))
+    (if (i32.eq (i32.load8_u (i32.const 2)) (i32.const 120)) (then (call $proc_exit (i32.const 5))))
+    (if (i32.eq (i32.load8_u (i32.const 2)) (i32.const 49)) (then (return (i32.const 1))))
+    (i32.const 0)))

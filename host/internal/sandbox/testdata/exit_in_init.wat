@@ -1,0 +1,6 @@
+;; A reactor that ends while it is initialised.
+(module
+  (import "wasi_snapshot_preview1" "proc_exit" (func $proc_exit (param i32)))
+  (memory (export "memory") 1)
+  (func (export "_initialize") (call $proc_exit (i32.const 0)))
+  (func (export "reprise_run")))
