@@ -41,6 +41,10 @@ type Config struct {
 	Effects effect.Registry
 	// CacheDir keeps compiled modules between restarts; it is made with mode 0700. Default: memory only.
 	CacheDir string
+	// Compiler is a command that compiles a module in a process of its own: it calls CompileModule with its last
+	// two arguments, which are added here, and its standard input. SelfCompiler names this program.
+	// Default: compile in this process, which a hostile module can then stall or kill.
+	Compiler []string
 	// Logger gets what the host and its guests say. Default: discard.
 	Logger *slog.Logger
 }
@@ -91,7 +95,7 @@ func New(cfg Config) (*Host, error) {
 	}
 	cfg = cfg.withDefaults()
 	ctx := context.Background()
-	engine, err := sandbox.New(ctx, sandbox.Config{CacheDir: cfg.CacheDir})
+	engine, err := sandbox.New(ctx, sandbox.Config{CacheDir: cfg.CacheDir, Compiler: cfg.Compiler})
 	if err != nil {
 		return nil, fmt.Errorf("host: %w", err)
 	}

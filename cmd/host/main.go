@@ -14,9 +14,18 @@ import (
 	"syscall"
 
 	"github.com/urfave/cli/v2"
+
+	"reprise/host"
 )
 
+// compileCommand is how a node starts this program as its compiler: see wire.go. It comes before the command line
+// is built, because a compiling process does nothing that it need not.
+const compileCommand = "compile-module"
+
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == compileCommand {
+		os.Exit(host.CompileModule(context.Background(), os.Stdin, os.Args[2:], os.Stderr))
+	}
 	os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr))
 }
 

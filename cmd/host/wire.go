@@ -54,6 +54,9 @@ func assemble(ctx context.Context, s settings, addr net.Addr, log *slog.Logger) 
 	}
 	cfg := s.host
 	cfg.Store, cfg.Logger = store, log
+	if _, err := os.Stat(host.SelfCompiler); err == nil {
+		cfg.Compiler = []string{host.SelfCompiler, compileCommand}
+	}
 	cfg.Effects = effect.Registry{"http.request": request}
 	h, err := host.New(cfg)
 	if err != nil {

@@ -3,6 +3,7 @@ package exec
 import (
 	"context"
 	"errors"
+	"time"
 
 	"reprise/abi"
 	"reprise/host/internal/sandbox"
@@ -20,7 +21,11 @@ func (a attempt) activity(ctx context.Context) ([]byte, error) {
 	if err != nil || refusal != nil {
 		return nil, errors.Join(err, asError(refusal))
 	}
-	mod, err := t.load(ctx, run.Tenant, digest)
+	var mod program
+	err = untilKnown(ctx, func() (err error) {
+		mod, err = t.load(ctx, run.Tenant, digest)
+		return err
+	})
 	var refused *modules.RefusedError
 	switch {
 	case errors.Is(err, modules.ErrNotFound):
@@ -56,6 +61,22 @@ func (a attempt) activity(ctx context.Context) ([]byte, error) {
 	return end.Output, nil
 }
 
+// untilKnown repeats a read of the store until it has an answer: that the database failed is not an
+// outcome of the activity. The attempt's time bounds it.
+func untilKnown(ctx context.Context, read func() error) error {
+	for wait := persistFirst; ; wait = min(2*wait, persistLongest) {
+		err := read()
+		if err == nil || decided(err) {
+			return err
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
 func asError(f *abi.Failure) error {
 	if f == nil {
 		return nil
@@ -73,7 +94,11 @@ func (a attempt) activityModule(ctx context.Context) (modules.Digest, *abi.Failu
 	if d, err := modules.ParseDigest(ref); err == nil {
 		return d, nil, nil
 	}
-	alias, err := a.r.t.cfg.Store.Alias(ctx, a.r.x.run.Tenant, ref)
+	var alias modules.Alias
+	err := untilKnown(ctx, func() (err error) {
+		alias, err = a.r.t.cfg.Store.Alias(ctx, a.r.x.run.Tenant, ref)
+		return err
+	})
 	if errors.Is(err, modules.ErrNotFound) {
 		return "", abi.NewFailure(abi.CodeUnknownModule, "no workflow is named %.80q", ref).Terminal(), nil
 	}

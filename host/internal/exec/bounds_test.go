@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -187,4 +188,74 @@ func TestEndThatOnlyTheJournalHas(t *testing.T) {
 	h.check(h.drive(), journal.Completed, "[1]")
 	h.store.run.State, h.store.run.Output = journal.Ready, nil
 	h.check(h.drive(), journal.Completed, "[1]")
+}
+
+// TestHandlesCostLittle: a guest that asks and gives up, again and again, is stopped before it fills memory.
+func TestHandlesCostLittle(t *testing.T) {
+	for name, use := range map[string]func(w sandbox.World) error{
+		"dropped": func(w sandbox.World) error {
+			h, err := w.Start(sandbox.Request{Kind: sandbox.OpTimer, After: 1})
+			if err == nil {
+				err = w.Drop(h)
+			}
+			return err
+		},
+		"refused": func(w sandbox.World) error {
+			h, err := w.Start(sandbox.Request{Kind: sandbox.OpEffect, Name: "test.step", Input: []byte("x"), Options: []byte("no options")})
+			if err == nil && w.(*execution).m.get(h).request != nil {
+				t.Error("the request of a handle that is done is kept")
+			}
+			if err == nil {
+				err = w.Drop(h)
+			}
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newGuest(t, nil, nil)
+			x := &execution{run: h.snapshot(), m: newMachine(nil)}
+			for n := 0; ; n++ {
+				err := use(x)
+				if kept := len(x.m.waiting) + len(x.m.ready); kept > 3*slack {
+					t.Fatalf("got %d handles kept after %d requests, want at most %d", kept, n, 3*slack)
+				}
+				var misuse *sandbox.Misuse
+				if errors.As(err, &misuse) && n == maxIssued {
+					return
+				}
+				if err != nil || n > maxIssued {
+					t.Fatalf("got %v after %d requests, want a misuse after %d", err, n, maxIssued)
+				}
+			}
+		})
+	}
+}
+
+// TestDatabaseThatFailsIsNoOutcome: an activity whose module cannot be read for a moment has not failed.
+func TestDatabaseThatFailsIsNoOutcome(t *testing.T) {
+	var status abi.Status
+	guest := goGuest(func(w sandbox.World) error {
+		if w.Entry().Kind == abi.EntryActivity {
+			return nil
+		}
+		a, err := w.Start(sandbox.Request{Kind: sandbox.OpActivity, Name: "act"})
+		if err == nil {
+			_, err = w.Wait([]int32{a}, -1, 1)
+		}
+		if err == nil {
+			status, err = w.Status(a)
+		}
+		return err
+	})
+	h := newGuest(t, nil, guest)
+	loads := 0
+	h.turner.load = func(context.Context, tenant.ID, modules.Digest) (program, error) {
+		if loads++; loads == 2 || loads == 3 {
+			return nil, errStoreDown
+		}
+		return guest, nil
+	}
+	if h.turn(); status != abi.OK || loads != 4 {
+		t.Errorf("got %s after %d reads, want ok after 4", status, loads)
+	}
 }

@@ -68,8 +68,15 @@ func (x *execution) next(w waitSet) (journal.Entry, error) {
 // Entry is part of sandbox.World.
 func (x *execution) Entry() sandbox.Entry { return x.entry }
 
+// maxIssued bounds the requests of one execution: ten for each entry that a journal holds. Handles cost
+// memory of the host, also those of requests that were refused or cancelled and never waited for.
+const maxIssued = 10 * MaxEntries
+
 // Start is part of sandbox.World.
 func (x *execution) Start(r sandbox.Request) (int32, error) {
+	if x.m.issued >= maxIssued {
+		return 0, &sandbox.Misuse{Function: "request", Reason: fmt.Sprintf("more than %d requests in one run", maxIssued)}
+	}
 	o := &op{name: r.Name, request: r.Input, options: r.Options}
 	var refusal *abi.Failure
 	switch r.Kind {

@@ -44,6 +44,7 @@ type machine struct {
 	waiting []*op   // pending ops in order of handles, and some that no longer are
 	open    int     // pending ops
 	ready   []int32 // completions for the descriptor, in order; taken ones are skipped
+	trimAt  int     // length of ready at which the taken ones are left out
 	issued  int32
 	trail   uint64
 	started time.Time
@@ -84,7 +85,9 @@ func (m *machine) add(o *op) int32 {
 	o.handle = m.issued
 	o.issuedAt = m.now
 	m.ops = append(m.ops, o)
-	m.waiting = append(m.waiting, o)
+	if m.waiting = append(m.waiting, o); len(m.waiting) > 2*m.open+slack {
+		m.pendingOps()
+	}
 	m.open++
 	m.mark(string(o.kind), []byte(o.name), o.request, o.options)
 	return o.handle
@@ -106,46 +109,50 @@ func (m *machine) get(h int32) *op {
 	return m.ops[h-1]
 }
 
-// settle makes an outcome visible.
+// slack is how many handles of no more use are kept before they are cleared away.
+const slack = 1024
+
+// settle makes an outcome visible. What was asked is compared before and not needed any more.
 func (m *machine) settle(o *op, s abi.Status, payload []byte) {
 	o.status, o.payload = s, payload
+	o.request, o.options = nil, nil
 	m.open--
-	m.ready = append(m.ready, o.handle)
+	if m.ready = append(m.ready, o.handle); len(m.ready) > m.trimAt+slack {
+		m.ready = slices.DeleteFunc(m.ready, func(h int32) bool { return !m.untaken(h) })
+		m.trimAt = 2 * len(m.ready)
+	}
+}
+
+// untaken says whether the descriptor is to tell of a completed handle.
+func (m *machine) untaken(h int32) bool {
+	if h == abi.CancelHandle {
+		return !m.cancelTaken
+	}
+	o := m.get(h)
+	return o != nil && !o.taken
 }
 
 // take gives the next completion for the descriptor.
 func (m *machine) take() (int32, bool) {
-	for len(m.ready) > 0 {
-		h := m.ready[0]
-		m.ready = m.ready[1:]
-		if h == abi.CancelHandle {
-			if !m.cancelTaken {
-				m.cancelTaken = true
-				return h, true
-			}
-			continue
-		}
-		if o := m.get(h); o != nil && !o.taken {
-			o.taken = true
-			return h, true
-		}
+	if !m.completed() {
+		return 0, false
 	}
-	return 0, false
+	h := m.ready[0]
+	m.ready = m.ready[1:]
+	if h == abi.CancelHandle {
+		m.cancelTaken = true
+	} else {
+		m.get(h).taken = true
+	}
+	return h, true
 }
 
 // completed says whether take has something; it drops what was taken through the other door.
 func (m *machine) completed() bool {
-	for len(m.ready) > 0 {
-		h := m.ready[0]
-		if h == abi.CancelHandle && !m.cancelTaken {
-			return true
-		}
-		if o := m.get(h); h != abi.CancelHandle && o != nil && !o.taken {
-			return true
-		}
+	for len(m.ready) > 0 && !m.untaken(m.ready[0]) {
 		m.ready = m.ready[1:]
 	}
-	return false
+	return len(m.ready) > 0
 }
 
 // advance moves the guest's time; it never goes back.

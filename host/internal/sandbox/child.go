@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,8 +20,8 @@ import (
 
 // Limits of one compilation in a process of its own. A Go program of 3.5 MB takes 1.5 s and 60 MB.
 const (
-	// childMemory bounds the process's address space: 1.3 GiB of it are reserved by Go's runtime before
-	// anything is compiled.
+	// childMemory bounds the process's address space in bytes: 1.3 GiB of it are reserved by Go's runtime
+	// before anything is compiled.
 	childMemory = 4 << 30
 	// childCPU bounds its processor time in seconds, childWall the time that it may take in all.
 	childCPU  = 30
@@ -35,10 +37,18 @@ const (
 // ExitInvalid is the status with which a compiling process says that the module does not validate.
 const ExitInvalid = 3
 
+// Self, as the first word of Config.Compiler, is this program itself, whatever has become of its file.
+const Self = "/proc/self/exe"
+
 // CompileChild is the whole life of a compiling process: it limits itself, compiles the code that it reads
 // into the cache's folder, and returns nil, or an error whose *modules.RefusedError says that the module is at fault.
-func CompileChild(ctx context.Context, code io.Reader, cacheDir string) error {
-	if err := limitProcess(); err != nil {
+// cpu is the processor time that it may take, in seconds.
+func CompileChild(ctx context.Context, code io.Reader, cacheDir, cpu string) error {
+	seconds, err := strconv.ParseUint(cpu, 10, 32)
+	if err != nil {
+		return fmt.Errorf("limit of processor time: %w", err)
+	}
+	if err := limitProcess(seconds); err != nil {
 		return fmt.Errorf("limit the compiling process: %w", err)
 	}
 	b, err := io.ReadAll(io.LimitReader(code, childInput))
@@ -87,7 +97,11 @@ func (e *Engine) runChild(ctx context.Context, code []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, childWall)
 	defer cancel()
 	words := &tailWriter{limit: childWords}
-	cmd := exec.CommandContext(ctx, e.cfg.Compiler[0], append(e.cfg.Compiler[1:len(e.cfg.Compiler):len(e.cfg.Compiler)], e.cfg.CacheDir)...)
+	args := append(slices.Clone(e.cfg.Compiler[1:]), e.cfg.CacheDir, strconv.FormatUint(e.cfg.CompileCPU, 10))
+	cmd := exec.CommandContext(ctx, e.cfg.Compiler[0], args...)
+	if cmd.Path == Self {
+		cmd.Args[0] = os.Args[0] // a program may go by its name
+	}
 	// Nothing of this process's environment is the compiler's business, except what a test's child needs to know itself by.
 	cmd.Env = append([]string{"GOMAXPROCS=1", "HOME=/nonexistent"}, e.cfg.CompilerEnv...)
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(code), words
@@ -100,7 +114,7 @@ func (e *Engine) runChild(ctx context.Context, code []byte) error {
 	case errors.As(err, &exit) && exit.ExitCode() == ExitInvalid:
 		return invalid(strings.TrimSpace(words.String()))
 	case errors.As(err, &exit) || ctx.Err() == context.DeadlineExceeded:
-		return &modules.RefusedError{Code: "compile_limit", What: fmt.Sprintf("compiling it took more than %d s of processor time or too much memory (%s)", childCPU, err),
+		return &modules.RefusedError{Code: "compile_limit", What: fmt.Sprintf("compiling it took more than %d s of processor time or too much memory (%s)", e.cfg.CompileCPU, err),
 			Where: "code section", Fix: "split its largest functions, or build it with fewer inlined calls"}
 	}
 	return fmt.Errorf("start the compiler %s: %w", e.cfg.Compiler[0], err)

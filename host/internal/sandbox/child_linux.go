@@ -6,8 +6,12 @@ import (
 )
 
 // limitProcess bounds this process before it looks at a byte of a tenant's.
-func limitProcess() error {
-	for resource, limit := range map[int]uint64{syscall.RLIMIT_AS: childMemory, syscall.RLIMIT_CPU: childCPU, syscall.RLIMIT_CORE: 0} {
+func limitProcess(cpu uint64) error {
+	limits := map[int]uint64{syscall.RLIMIT_CPU: cpu, syscall.RLIMIT_CORE: 0}
+	if !raceDetector { // which reserves terabytes of address space
+		limits[syscall.RLIMIT_AS] = childMemory
+	}
+	for resource, limit := range limits {
 		if err := syscall.Setrlimit(resource, &syscall.Rlimit{Cur: limit, Max: limit}); err != nil {
 			return err
 		}

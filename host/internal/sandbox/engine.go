@@ -31,9 +31,11 @@ type Config struct {
 	CacheDir string
 	// MaxModules bounds the compiled modules that are kept. Default 128.
 	MaxModules int
-	// Compiler is a command that calls CompileChild, given the cache's folder as a further argument and the
-	// code on standard input. Default: compile in this process.
+	// Compiler is a command that calls CompileChild with its last two arguments, the cache's folder and the
+	// seconds of processor time, and its standard input, the code. Default: compile in this process.
 	Compiler []string
+	// CompileCPU bounds the compiler's processor time in seconds. Default childCPU.
+	CompileCPU uint64
 	// CompilerEnv is added to the compiler's environment, which is otherwise empty. For tests.
 	CompilerEnv []string
 	// Interpret runs guests by interpreter: slow, and stoppable by context at any point.
@@ -63,6 +65,9 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	rc := wazero.NewRuntimeConfigCompiler()
 	if cfg.Interpret {
 		rc = wazero.NewRuntimeConfigInterpreter().WithCloseOnContextDone(true)
+	}
+	if cfg.CompileCPU == 0 {
+		cfg.CompileCPU = childCPU
 	}
 	e := &Engine{mods: map[modules.Digest]*list.Element{}, recent: list.New(), children: make(chan struct{}, runtime.GOMAXPROCS(0))}
 	if len(cfg.Compiler) > 0 && cfg.CacheDir == "" { // the two processes meet in a folder
