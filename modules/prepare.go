@@ -49,8 +49,8 @@ func (p *Prepared) Entry(name string) bool {
 }
 
 // Prepare takes a module from its uploaded bytes to what the sandbox compiles. It is the one way in: the
-// checks of the instructions, the rewriting (gas, call depth, limits written in) and the compiler in a
-// child process have their place here, and callers will not see the difference. It does not change or
+// rewriting (gas, call depth, limits written in) and the compiler in a child process have their place
+// here, and callers will not see the difference. It does not change or
 // keep bytes. What is wrong with them is a *RefusedError; any other error is the host's own.
 func Prepare(ctx context.Context, bytes []byte) (*Prepared, error) {
 	if err := ctx.Err(); err != nil {
@@ -72,6 +72,9 @@ func Prepare(ctx context.Context, bytes []byte) (*Prepared, error) {
 		return nil, err
 	}
 	if err := checkMemory(m); err != nil {
+		return nil, err
+	}
+	if err := checkCode(m); err != nil {
 		return nil, err
 	}
 	if p.Assets, err = assets(bytes, m); err != nil {

@@ -1,6 +1,6 @@
 // Package binary owns the form of a Wasm binary: it reads what a module declares (types, imports,
-// functions, exports, memories, tables, sections) and nothing of what its functions do. Its input is
-// hostile: it never panics, never allocates from a count that the bytes left cannot hold, and takes
+// functions, exports, memories, tables, sections) and walks over the instructions of its functions. It
+// knows core Wasm 2.0 without vectors, and names what lies beyond. Its input is hostile: it never panics, never allocates from a count that the bytes left cannot hold, and takes
 // time in proportion to the bytes. It never judges a module by the host's contract and never runs one;
 // package modules does the first and the sandbox the second.
 package binary
@@ -149,13 +149,16 @@ type Module struct {
 	Exports   []Export
 	HasStart  bool // a start section: code that runs at instantiation
 	Sections  []Section
+	Bodies    []Body // of each function that is not imported
 
-	imported  [4]int // imports by kind
+	file      []byte // not ours to change
 	funcTypes []uint32
 	dataCount int64 // of the data count section, -1 without one
-	bodies    int
 	segments  int
 }
+
+// ImportedFuncs is the number of functions that are imported. They come first in the index space.
+func (m *Module) ImportedFuncs() int { return len(m.funcTypes) - len(m.Functions) }
 
 // Export finds an export by name.
 func (m *Module) Export(name string) (Export, bool) {

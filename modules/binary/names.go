@@ -80,3 +80,35 @@ func (r *reader) symbol() {
 		r.malformed(at, "a symbol is too long or has control characters")
 	}
 }
+
+// FuncName is the name that the name section gives a function, empty without one. The section is
+// refused as a whole, as Strip does, when a part of it is not well-formed.
+func (m *Module) FuncName(index int) string {
+	for _, s := range m.Sections {
+		if s.ID == Custom && s.Name == "name" {
+			return m.funcName(s, uint32(index))
+		}
+	}
+	return ""
+}
+
+func (m *Module) funcName(s Section, index uint32) string {
+	if !goodNames(m.file, s) {
+		return ""
+	}
+	r := &reader{file: m.file, pos: s.Body, end: s.End}
+	for r.left() > 0 {
+		id := r.byte("a subsection")
+		in := r.within(r.count(len(m.file), 1, "bytes of a subsection"))
+		if id != 1 {
+			continue
+		}
+		for range in.u32("names") {
+			at := in.u32("an index")
+			if name := in.name("a symbol"); at == index {
+				return name
+			}
+		}
+	}
+	return ""
+}

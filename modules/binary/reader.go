@@ -83,6 +83,25 @@ func (r *reader) leb(n int, what string) {
 	r.malformed(at, "%s is a number of more than %d bytes", what, n)
 }
 
+// s33 reads a signed LEB128 of at most 5 bytes: a block's type.
+func (r *reader) s33(what string) BlockType {
+	at := r.pos
+	var v int64
+	for shift := 0; shift < 35; shift += 7 {
+		b := r.byte(what)
+		if r.err != nil {
+			return 0
+		}
+		v |= int64(b&0x7f) << shift
+		if b < 0x80 {
+			unused := 64 - shift - 7
+			return BlockType(v << unused >> unused)
+		}
+	}
+	r.malformed(at, "%s is a number of more than 5 bytes", what)
+	return 0
+}
+
 // count reads the number of elements of a vector whose elements take at least each bytes. A number that
 // the bytes left cannot hold is refused here, before anybody allocates by it.
 func (r *reader) count(limit, each int, what string) int {

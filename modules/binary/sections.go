@@ -39,12 +39,13 @@ func (id SectionID) String() string {
 
 const headerSize = 8
 
-// Decode reads what a module declares. Every error is an *Error.
+// Decode reads what a module declares. The module keeps the file, which nobody may change from then on.
+// Every error is an *Error.
 func Decode(file []byte) (*Module, error) {
 	if err := header(file); err != nil {
 		return nil, err
 	}
-	m := &Module{dataCount: -1}
+	m := &Module{file: file, dataCount: -1}
 	r := &reader{file: file, pos: headerSize, end: len(file)}
 	last := Custom
 	for r.left() > 0 && r.err == nil {
@@ -153,8 +154,8 @@ func (m *Module) content(r *reader, id SectionID) {
 // consistent checks what two sections must agree on.
 func (m *Module) consistent(r *reader) {
 	r.section = ""
-	if m.bodies != len(m.Functions) {
-		r.malformed(r.end, "%d functions are declared and %d have code", len(m.Functions), m.bodies)
+	if len(m.Bodies) != len(m.Functions) {
+		r.malformed(r.end, "%d functions are declared and %d have code", len(m.Functions), len(m.Bodies))
 	}
 	if m.dataCount >= 0 && m.dataCount != int64(m.segments) {
 		r.malformed(r.end, "%d data segments are announced and %d are there", m.dataCount, m.segments)
@@ -170,6 +171,11 @@ var fixFeature = map[string]string{
 	"simd":           "build without -msimd128 or +simd128",
 	"gc":             "build for linear memory: the host has no Wasm GC",
 	"extended_const": "build without -mextended-const",
+
+	"tail_calls":          "build without -mtail-call or +tail-call",
+	"function_references": "build without typed function references",
+	"stack_switching":     "build without stack switching",
+	"wide_arithmetic":     "build without -mwide-arithmetic",
 }
 
 func (r *reader) unsupported(at int, feature, what string) {

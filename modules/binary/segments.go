@@ -79,9 +79,10 @@ func (r *reader) elementKind(exprs bool) {
 	}
 }
 
-// code walks over the bodies: their sizes and locals, not their instructions.
+// code walks over the bodies: their sizes and locals. Their instructions are for Code.
 func (m *Module) code(r *reader) {
 	n := r.count(maxFuncs, 3, "function bodies")
+	m.Bodies = make([]Body, 0, n)
 	for range n {
 		at := r.pos
 		size := r.count(len(r.file), 1, "bytes of a function")
@@ -91,32 +92,35 @@ func (m *Module) code(r *reader) {
 		if r.err != nil {
 			return
 		}
+		b := Body{Start: at, Locals: r.pos, End: r.pos + size}
 		body := r.within(size)
-		body.locals(at)
+		b.Declared = body.locals(at)
+		b.Code = body.pos
 		if body.err == nil && body.left() == 0 || body.err == nil && r.file[body.end-1] != 0x0b {
 			body.malformed(body.end, "a function does not end with the instruction end")
 		}
 		if r.err = body.err; r.err != nil {
 			return
 		}
+		m.Bodies = append(m.Bodies, b)
 	}
-	m.bodies = n
 }
 
 // locals reads the groups of locals. Their sum is bounded because a group of 4 billion takes 6 bytes.
-func (r *reader) locals(at int) {
+func (r *reader) locals(at int) int {
 	var sum int64
 	for range r.count(maxLocals, 2, "groups of locals") {
 		sum += int64(r.u32("a number of locals"))
 		r.valType()
 		if r.err != nil {
-			return
+			return 0
 		}
 		if sum > maxLocals {
 			r.fail(at, "too_many", "split the function", "a function has more than %d locals", maxLocals)
-			return
+			return 0
 		}
 	}
+	return int(sum)
 }
 
 func (m *Module) data(r *reader) {

@@ -1,0 +1,3 @@
+module nethttp
+
+go 1.26
