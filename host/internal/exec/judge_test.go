@@ -3,6 +3,7 @@ package exec
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"testing/synctest"
 
@@ -12,7 +13,7 @@ import (
 // judge checks a run that has come to rest: its journal says what the world did, it replays, and it
 // resumes from each of its prefixes.
 func (s *simulation) judge() error {
-	for _, check := range []func() error{s.judgeSignals, s.judgeOutcomes, s.judgeInbox, s.judgeReplay, s.judgePrefixes} {
+	for _, check := range []func() error{s.judgeSignals, s.judgeOutcomes, s.judgeInbox, s.judgePublished, s.judgeReplay, s.judgePrefixes} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -66,6 +67,14 @@ func (s *simulation) judgeInbox() error {
 	return nil
 }
 
+// judgePublished: readers see what the guest that ended has published last.
+func (s *simulation) judgePublished() error {
+	if s.row().State == journal.Completed && !maps.Equal(s.shown, s.store.pub) {
+		return fmt.Errorf("published: got %v, want %v", s.store.pub, s.shown)
+	}
+	return nil
+}
+
 func (s *simulation) judgeReplay() error {
 	r := s.row()
 	rep, err := s.turner.Replay(context.Background(), r, r.Digest)
@@ -90,7 +99,7 @@ func (s *simulation) judgePrefixes() error {
 	all, row := s.store.entries, s.row()
 	for n := range all {
 		code, _ := s.turner.load(context.Background(), "", "")
-		o := newSimulation(code.(script))
+		o := newSimulation(code.(played).script)
 		o.auto = true
 		o.store.entries = slices.Clone(all[:n])
 		o.store.run.NextSeq, o.store.run.Token = int64(n), row.Token

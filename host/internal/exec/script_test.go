@@ -22,8 +22,11 @@ func (s script) Prepared() *modules.Prepared { return &modules.Prepared{Shape: m
 // stopped unwinds a script whose World said stop.
 type stopped struct{ cause error }
 
-func (s script) Run(_ context.Context, w sandbox.World, _ string) (end sandbox.Ending) {
-	g := &guest{World: w, seen: map[int32]abi.Status{}, shown: map[string]string{}}
+func (s script) Run(_ context.Context, w sandbox.World, _ string) sandbox.Ending {
+	return s.play(&guest{World: w, seen: map[int32]abi.Status{}, shown: map[string]string{}})
+}
+
+func (s script) play(g *guest) (end sandbox.Ending) {
 	defer func() {
 		switch p := recover().(type) {
 		case nil:
@@ -34,7 +37,7 @@ func (s script) Run(_ context.Context, w sandbox.World, _ string) (end sandbox.E
 		}
 	}()
 	code := s
-	if w.Entry().Kind == abi.EntryActivity {
+	if g.Entry().Kind == abi.EntryActivity {
 		code = activityScript
 	}
 	for ; len(code) >= 3; code = code[3:] {
@@ -47,7 +50,7 @@ func (s script) Run(_ context.Context, w sandbox.World, _ string) (end sandbox.E
 		g.step(code[0], code[1], code[2])
 		g.unchanged()
 	}
-	if status, _ := w.Status(abi.CancelHandle); status == abi.OK {
+	if status, _ := g.Status(abi.CancelHandle); status == abi.OK {
 		return sandbox.Ending{Failure: abi.NewFailure(abi.CodeCancelled, "%x", g.hash)}
 	}
 	return sandbox.Ending{Output: fmt.Appendf(nil, "%x", g.hash)}

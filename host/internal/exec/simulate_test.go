@@ -16,6 +16,7 @@ import (
 
 	"reprise/abi"
 	"reprise/host/effect"
+	"reprise/host/internal/sandbox"
 	"reprise/journal"
 	"reprise/modules"
 	"reprise/tenant"
@@ -81,6 +82,7 @@ func simulateIn(t *testing.T, code, plan []byte) (err error) {
 type attemptInFlight struct {
 	key    string
 	number int
+	token  int64
 	answer chan error // nil for success
 }
 
@@ -91,9 +93,11 @@ type simulation struct {
 	logs   *logLines
 
 	turn   *Turn // that executes now
+	token  int64 // of its lease
 	cancel context.CancelFunc
 	ended  chan struct{}
 	told   int64 // mail that the turn was told of
+	stale  []staleTurn
 
 	instant time.Time // guarded by the store, as reads
 	reads   int
@@ -105,9 +109,19 @@ type simulation struct {
 	known    map[string]string // outcomes that the node knows and must not lose, "" for a failed attempt
 	tried    map[string]int    // highest failed attempt that the node knows and must not forget
 	signals  map[string][]string
+	shown    map[string]string // published by the guest that owns the run and came to its end
 	broken   error
 	events   []string
 }
+
+// staleTurn is a turn that has lost its run and may not know it.
+type staleTurn struct {
+	cancel context.CancelFunc
+	ended  chan struct{}
+}
+
+// tokenKey is the context's key of the token under which an attempt leaves.
+type tokenKey struct{}
 
 func newSimulation(code script) *simulation {
 	s := &simulation{logs: &logLines{}, requests: map[string]string{}, known: map[string]string{}, tried: map[string]int{}, signals: map[string][]string{}}
@@ -117,8 +131,26 @@ func newSimulation(code script) *simulation {
 	s.turner = New(Config{Store: s.store, Clock: s.store, HoldFor: 60 * time.Millisecond, MaxAttempts: 1 << 30,
 		Effects: effect.Registry{"test.a": {Handler: h}, "test.b": {Handler: h, Retry: abi.Retry{Attempts: 2, BackoffMS: 10}}},
 		Logger:  slog.New(slog.NewTextHandler(s.logs, nil))})
-	s.turner.load = func(context.Context, tenant.ID, modules.Digest) (program, error) { return code, nil }
+	s.turner.load = func(context.Context, tenant.ID, modules.Digest) (program, error) { return played{code, s}, nil }
 	return s
+}
+
+// played is a script that tells the simulation what it has published.
+type played struct {
+	script
+	s *simulation
+}
+
+func (p played) Run(_ context.Context, w sandbox.World, _ string) sandbox.Ending {
+	g := &guest{World: w, seen: map[int32]abi.Status{}, shown: map[string]string{}}
+	end := p.play(g)
+	rec := w.(*execution).rec
+	if end.Cause == nil && rec != nil && rec.lease != nil && rec.lease.Token == p.s.row().Token {
+		p.s.mu.Lock()
+		defer p.s.mu.Unlock()
+		p.s.shown = g.shown
+	}
+	return end
 }
 
 // spinning is how often nobody reads the clock at one instant.
@@ -165,9 +197,9 @@ func (s *simulation) fail(format string, args ...any) {
 
 // handle is every effect. It checks that the attempt may be made, and waits for its answer.
 func (s *simulation) handle(ctx context.Context, r effect.Request) ([]byte, error) {
-	s.note("effect %s attempt %d", r.IdempotencyKey, r.Attempt)
-	a := &attemptInFlight{key: r.IdempotencyKey, number: r.Attempt, answer: make(chan error, 1)}
-	if err := s.mayLeave(r); err != nil {
+	a := &attemptInFlight{key: r.IdempotencyKey, number: r.Attempt, token: ctx.Value(tokenKey{}).(int64), answer: make(chan error, 1)}
+	s.note("effect %s attempt %d token %d", a.key, a.number, a.token)
+	if err := s.mayLeave(a, r); err != nil {
 		s.fail("%w", err)
 	}
 	s.mu.Lock()
@@ -193,7 +225,7 @@ func (s *simulation) handle(ctx context.Context, r effect.Request) ([]byte, erro
 func outcomeOf(key string, attempt int) []byte { return fmt.Appendf(nil, "%s#%d", key, attempt) }
 
 // mayLeave says why an attempt must not be made.
-func (s *simulation) mayLeave(r effect.Request) error {
+func (s *simulation) mayLeave(a *attemptInFlight, r effect.Request) error {
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()
 	s.mu.Lock()
@@ -204,6 +236,9 @@ func (s *simulation) mayLeave(r effect.Request) error {
 		return fmt.Errorf("key %s stands for %q and %q", key, was, asked)
 	}
 	s.requests[key] = asked
+	if a.token != s.store.run.Token {
+		return nil // its turn is stale: more than once is allowed
+	}
 	if strings.Count(key, "/") > 2 {
 		return nil // of an activity
 	}
@@ -212,9 +247,9 @@ func (s *simulation) mayLeave(r effect.Request) error {
 			return fmt.Errorf("effect %s left again although entry %d has its outcome", key, e.Seq)
 		}
 	}
-	for _, a := range s.store.inbox {
-		if (a.Kind == journal.ArrivalDone || a.Kind == journal.ArrivalRetry && a.Attempt >= r.Attempt) && strings.HasSuffix(key, fmt.Sprintf("/%d", a.Op)) {
-			return fmt.Errorf("effect %s attempt %d left although the inbox has %s of attempt %d", key, r.Attempt, a.Kind, a.Attempt)
+	for _, in := range s.store.inbox {
+		if (in.Kind == journal.ArrivalDone || in.Kind == journal.ArrivalRetry && in.Attempt >= r.Attempt) && strings.HasSuffix(key, fmt.Sprintf("/%d", in.Op)) {
+			return fmt.Errorf("effect %s attempt %d left although the inbox has %s of attempt %d", key, r.Attempt, in.Kind, in.Attempt)
 		}
 	}
 	if out, ok := s.known[key]; ok {
@@ -252,8 +287,8 @@ func (s *simulation) claim() bool {
 func (s *simulation) enter() {
 	c := s.store.claim()
 	s.note("claim, token %d, seq %d, %s", c.Lease.Token, c.Run.NextSeq, time.Now().Format("05.000"))
-	s.turn, s.told = s.turner.Open(c), c.Run.InboxPos
-	ctx, cancel := context.WithCancel(context.Background())
+	s.turn, s.told, s.token = s.turner.Open(c), c.Run.InboxPos, c.Lease.Token
+	ctx, cancel := context.WithCancel(context.WithValue(context.Background(), tokenKey{}, c.Lease.Token))
 	s.cancel, s.ended = cancel, make(chan struct{})
 	turn, ended := s.turn, s.ended
 	go func() {
@@ -363,7 +398,7 @@ func (s *simulation) answer(i int, err error) bool {
 	s.settle()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if strings.Count(a.key, "/") > 2 {
+	if strings.Count(a.key, "/") > 2 || a.token != s.token {
 		return true
 	}
 	if s.tried[a.key] = a.number; err == nil {
@@ -393,6 +428,10 @@ func (s *simulation) forget() {
 
 // stop ends the turn so that the bubble can end.
 func (s *simulation) stop() {
+	for _, t := range s.stale {
+		t.cancel()
+		<-t.ended
+	}
 	if s.turn != nil {
 		s.cancel()
 		<-s.ended
@@ -491,9 +530,12 @@ func (s *simulation) crash(arg byte) {
 		s.store.run.Token++
 	}
 	s.store.mu.Unlock()
+	if s.turn = nil; arg%2 == 0 {
+		s.stale = append(s.stale, staleTurn{s.cancel, s.ended})
+		return
+	}
 	s.cancel()
 	<-s.ended
-	s.turn = nil
 	synctest.Wait()
 }
 
