@@ -68,7 +68,7 @@ func start(o Options) (*Cluster, error) {
 	if c.owner, err = serverUser(); err != nil {
 		return nil, err
 	}
-	if c.dir, err = os.MkdirTemp("", "reprise-pg-"); err != nil {
+	if c.dir, err = os.MkdirTemp(tempDir(c.owner), "reprise-pg-"); err != nil {
 		return nil, fmt.Errorf("cluster folder: %w", err)
 	}
 	// The watcher comes first: from here on the folder is removed whatever happens.

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	pid, err := c.pid()
-	fmt.Println(c.dir, pid, err)
+	fmt.Println(pid, err, c.dir)
 	select {}
 }
 
@@ -122,16 +122,16 @@ func TestNothingIsLeftOfAKilledProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	fields := strings.Fields(line)
-	if len(fields) != 3 || fields[2] != "<nil>" {
-		t.Fatalf("the child said %q, want a folder and a pid", line)
+	fields := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 3)
+	if len(fields) != 3 || fields[1] != "<nil>" {
+		t.Fatalf("the child said %q, want a pid and a folder", line)
 	}
-	pid, err := strconv.Atoi(fields[1])
+	pid, err := strconv.Atoi(fields[0])
 	if err != nil {
 		t.Fatal(err)
 	}
 	waitFor(t, "the server to end", func() bool { s := processState(pid); return s == "" || s == "Z" })
-	waitFor(t, "the folder to go", func() bool { _, err := os.Stat(fields[0]); return os.IsNotExist(err) })
+	waitFor(t, "the folder to go", func() bool { _, err := os.Stat(fields[2]); return os.IsNotExist(err) })
 }
 
 // processState is the letter that /proc gives for a process, "" when there is none.

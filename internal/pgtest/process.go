@@ -36,6 +36,23 @@ func serverUser() (*syscall.Credential, error) {
 	return nil, errors.New("root may not run Postgres and there is neither a user postgres nor nobody")
 }
 
+// tempDir is where a cluster's folder is made: the usual place, unless the server runs as another user
+// who may not enter it, as with a TMPDIR below a home.
+func tempDir(owner *syscall.Credential) string {
+	usual := os.TempDir()
+	if owner == nil {
+		return usual
+	}
+	for dir := filepath.Clean(usual); ; dir = filepath.Dir(dir) {
+		if info, err := os.Stat(dir); err != nil || info.Mode()&0o001 == 0 {
+			return "/tmp"
+		}
+		if dir == filepath.Dir(dir) {
+			return usual
+		}
+	}
+}
+
 // watchScript waits until its standard input closes, which the kernel does when the test process ends
 // in whatever way, then ends the server and removes its folder. SIGQUIT is an immediate shutdown and
 // SIGCONT wakes a paused server so that it can obey; the server ends its own children, the paused
