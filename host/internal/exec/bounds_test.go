@@ -259,3 +259,16 @@ func TestDatabaseThatFailsIsNoOutcome(t *testing.T) {
 		t.Errorf("got %s after %d reads, want ok after 4", status, loads)
 	}
 }
+
+// TestModulesOfOtherTenants: that a module is compiled already gives nobody else a right to it.
+func TestModulesOfOtherTenants(t *testing.T) {
+	h := newHarness(t, "steps", "1", nil)
+	r := h.drive()
+	h.check(r, journal.Completed, "[1]")
+	if _, ok := engine.Cached(r.Digest); !ok {
+		t.Fatal("the module is not compiled")
+	}
+	if _, err := h.turner.load(context.Background(), "other", r.Digest); !errors.Is(err, modules.ErrNotFound) {
+		t.Errorf("got %v for another tenant, want %v", err, modules.ErrNotFound)
+	}
+}

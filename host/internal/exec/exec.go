@@ -26,6 +26,7 @@ type Store interface {
 	Commit(ctx context.Context, l journal.Lease, b journal.Batch) (journal.State, error)
 	Entries(ctx context.Context, t tenant.ID, run journal.RunID, from int64, limit int) ([]journal.Entry, error)
 	Arrivals(ctx context.Context, t tenant.ID, run journal.RunID, after int64) ([]journal.Arrival, error)
+	Module(ctx context.Context, t tenant.ID, d modules.Digest) (modules.Module, error)
 	ModuleBytes(ctx context.Context, t tenant.ID, d modules.Digest) ([]byte, error)
 	Alias(ctx context.Context, t tenant.ID, name string) (modules.Alias, error)
 }
@@ -59,6 +60,14 @@ type Turner struct {
 	cfg  Config
 	load func(ctx context.Context, owner tenant.ID, d modules.Digest) (program, error)
 	wg   sync.WaitGroup // attempts in flight
+	// owned holds the modules that tenants are known to have. What the engine keeps is everybody's, and that
+	// another tenant has run a module gives no right to it.
+	owned sync.Map // of ownedModule
+}
+
+type ownedModule struct {
+	owner  tenant.ID
+	digest modules.Digest
 }
 
 // New makes a turner.
@@ -102,6 +111,9 @@ func (e *endError) Error() string { return "run ended: " + string(e.kind) }
 // module finds the compiled form of a digest: in the engine, or by the store's bytes.
 // Returns modules.ErrNotFound, or a *modules.RefusedError when the bytes are not the module.
 func (t *Turner) module(ctx context.Context, owner tenant.ID, d modules.Digest) (program, error) {
+	if err := t.mayUse(ctx, owner, d); err != nil {
+		return nil, err
+	}
 	if m, ok := t.cfg.Engine.Cached(d); ok {
 		return m, nil
 	}
@@ -117,4 +129,17 @@ func (t *Turner) module(ctx context.Context, owner tenant.ID, d modules.Digest) 
 		return nil, err
 	}
 	return t.cfg.Engine.Load(ctx, p)
+}
+
+// mayUse returns modules.ErrNotFound for a module that the tenant does not have.
+func (t *Turner) mayUse(ctx context.Context, owner tenant.ID, d modules.Digest) error {
+	key := ownedModule{owner, d}
+	if _, ok := t.owned.Load(key); ok {
+		return nil
+	}
+	if _, err := t.cfg.Store.Module(ctx, owner, d); err != nil {
+		return err
+	}
+	t.owned.Store(key, true)
+	return nil
 }

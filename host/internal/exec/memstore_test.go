@@ -182,9 +182,14 @@ func (s *memStore) Arrivals(_ context.Context, _ tenant.ID, _ journal.RunID, aft
 	return out, nil
 }
 
-func (s *memStore) ModuleBytes(_ context.Context, _ tenant.ID, d modules.Digest) ([]byte, error) {
+func (s *memStore) Module(ctx context.Context, t tenant.ID, d modules.Digest) (modules.Module, error) {
+	_, err := s.ModuleBytes(ctx, t, d)
+	return modules.Module{Tenant: t, Digest: d}, err
+}
+
+func (s *memStore) ModuleBytes(_ context.Context, t tenant.ID, d modules.Digest) ([]byte, error) {
 	b, ok := s.mods[d]
-	if !ok {
+	if !ok || t != s.run.Tenant {
 		return nil, fmt.Errorf("%w: %s", modules.ErrNotFound, d)
 	}
 	return b, nil
