@@ -130,6 +130,12 @@ type Limits struct {
 	HasMax bool
 }
 
+// GlobalType is the type of a global.
+type GlobalType struct {
+	Type    ValType
+	Mutable bool
+}
+
 // Section is where one section stands. File[Start:End] is all of it, File[Body:End] its content, which
 // for a custom section begins behind the name.
 type Section struct {
@@ -145,7 +151,7 @@ type Module struct {
 	Functions []uint32 // type index of each function that is not imported
 	Tables    []Limits // imported ones first, as for Memories
 	Memories  []Limits
-	Globals   int // imported ones included
+	Globals   []GlobalType // imported ones first
 	Exports   []Export
 	HasStart  bool // a start section: code that runs at instantiation
 	Sections  []Section
@@ -153,7 +159,8 @@ type Module struct {
 
 	file      []byte // not ours to change
 	funcTypes []uint32
-	dataCount int64 // of the data count section, -1 without one
+	tableRefs []ValType // what each table holds
+	dataCount int64     // of the data count section, -1 without one
 	segments  int
 }
 

@@ -140,8 +140,8 @@ func TestDecode(t *testing.T) {
 	if diff := cmp.Diff([]Limits{{Min: 1, Max: 2, HasMax: true}}, m.Memories); diff != "" {
 		t.Errorf("memories (-want +got):\n%s", diff)
 	}
-	if m.Globals != 2 || len(m.Tables) != 1 || !m.HasStart || len(m.Functions) != 1 {
-		t.Errorf("got %d globals, %d tables, start %v, %d functions, want 2, 1, true, 1", m.Globals, len(m.Tables), m.HasStart, len(m.Functions))
+	if len(m.Globals) != 2 || len(m.Tables) != 1 || !m.HasStart || len(m.Functions) != 1 {
+		t.Errorf("got %d globals, %d tables, start %v, %d functions, want 2, 1, true, 1", len(m.Globals), len(m.Tables), m.HasStart, len(m.Functions))
 	}
 	if e, ok := m.Export("run"); !ok || e.Kind != Func || !e.Type.Equal(FuncType{}) {
 		t.Errorf("got export run %+v, want a function () -> ()", e)
@@ -209,6 +209,9 @@ func FuzzDecode(f *testing.F) {
 				t.Errorf("got an error of %d bytes, want at most 4 KiB", len(err.Error()))
 			}
 			return
+		}
+		if copied := NewWriter(m).Bytes(); !bytes.Equal(copied, file) {
+			t.Errorf("got another file from a copy without changes")
 		}
 		// What was understood once is understood again without its custom sections, and means the same.
 		code := Strip(file, m)

@@ -101,7 +101,8 @@ func (r *reader) limits(what string) Limits {
 
 func (m *Module) table(r *reader) {
 	at := r.pos
-	switch t := r.valType(); {
+	t := r.valType()
+	switch {
 	case r.err != nil:
 		return
 	case t != FuncRef && t != ExternRef:
@@ -111,7 +112,7 @@ func (m *Module) table(r *reader) {
 	if l.Min > maxEntries {
 		r.fail(at, "too_many", "declare a smaller table", "a table begins with %d entries, more than %d", l.Min, maxEntries)
 	}
-	m.Tables = append(m.Tables, l)
+	m.Tables, m.tableRefs = append(m.Tables, l), append(m.tableRefs, t)
 	if len(m.Tables) > 1 && r.err == nil {
 		r.fail(at, "too_many", "build the module with one table", "the module has more than one table")
 	}
@@ -129,12 +130,14 @@ func (m *Module) memory(r *reader) {
 	}
 }
 
-func (r *reader) globalType() {
-	r.valType()
+func (r *reader) globalType() GlobalType {
+	t := r.valType()
 	at := r.pos
-	if b := r.byte("a global's type"); b > 1 {
+	b := r.byte("a global's type")
+	if b > 1 {
 		r.malformed(at, "a global's mutability is 0x%02x", b)
 	}
+	return GlobalType{Type: t, Mutable: b == 1}
 }
 
 func (m *Module) tables(r *reader) {
@@ -156,12 +159,11 @@ func (m *Module) memories(r *reader) {
 func (m *Module) globals(r *reader) {
 	n := r.count(maxGlobals, 4, "globals")
 	for range n {
-		r.globalType()
+		m.Globals = append(m.Globals, r.globalType())
 		if r.constExpr(); r.err != nil {
 			return
 		}
 	}
-	m.Globals += n
 }
 
 func (m *Module) imports(r *reader) {
@@ -189,8 +191,7 @@ func (m *Module) imports(r *reader) {
 		case Memory:
 			m.memory(r)
 		case Global:
-			r.globalType()
-			m.Globals++
+			m.Globals = append(m.Globals, r.globalType())
 		case 4:
 			r.unsupported(at, "exceptions", "the module imports an exception tag")
 		default:
@@ -222,7 +223,7 @@ func (m *Module) functions(r *reader) {
 
 func (m *Module) start(r *reader) {
 	at := r.pos
-	index := r.u32("the start function")
+	index := r.funcIndex("the start function")
 	switch {
 	case r.err != nil:
 		return
@@ -249,9 +250,13 @@ func (m *Module) exports(r *reader) {
 			return
 		}
 		seen[e.Name] = true
-		space := map[Kind]int{Func: len(m.funcTypes), Table: len(m.Tables), Memory: len(m.Memories), Global: m.Globals}
+		space := map[Kind]int{Func: len(m.funcTypes), Table: len(m.Tables), Memory: len(m.Memories), Global: len(m.Globals)}
 		size, known := space[e.Kind]
-		e.Index = r.u32("an export's index")
+		if e.Kind == Func {
+			e.Index = r.funcIndex("an export's index")
+		} else {
+			e.Index = r.u32("an export's index")
+		}
 		switch {
 		case r.err != nil:
 			return

@@ -12,6 +12,8 @@ type reader struct {
 	pos, end int
 	section  string
 	err      *Error
+	// refs hears of every function index outside of code, when it is not nil.
+	refs func(start, end int, index uint32)
 }
 
 func (r *reader) left() int { return r.end - r.pos }
@@ -70,6 +72,16 @@ func (r *reader) u32(what string) uint32 {
 	}
 	r.malformed(at, "%s is not a 32-bit number", what)
 	return 0
+}
+
+// funcIndex reads the index of a function.
+func (r *reader) funcIndex(what string) uint32 {
+	at := r.pos
+	index := r.u32(what)
+	if r.refs != nil && r.err == nil {
+		r.refs(at, r.pos, index)
+	}
+	return index
 }
 
 // leb skips a signed or unsigned LEB128 of at most n bytes.
@@ -135,7 +147,7 @@ func (r *reader) name(what string) string {
 
 // within gives a reader over the next n bytes and moves behind them.
 func (r *reader) within(n int) *reader {
-	in := &reader{file: r.file, pos: r.pos, end: r.pos + n, section: r.section}
+	in := &reader{file: r.file, pos: r.pos, end: r.pos + n, section: r.section, refs: r.refs}
 	r.pos += n
 	return in
 }

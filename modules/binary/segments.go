@@ -20,7 +20,7 @@ func (r *reader) constExpr() {
 		case 0xd0: // ref.null
 			r.valType()
 		case 0xd2: // ref.func
-			r.u32("a function's index")
+			r.funcIndex("a function's index")
 		case 0xfd: // the prefix of vector instructions
 			r.unsupported(at, "simd", "a constant expression has a vector (SIMD)")
 		case 0x6a, 0x6b, 0x6c, 0x7c, 0x7d, 0x7e:
@@ -56,7 +56,7 @@ func (m *Module) elements(r *reader) {
 			if exprs {
 				r.constExpr()
 			} else {
-				r.u32("a function's index")
+				r.funcIndex("a function's index")
 			}
 			if r.err != nil {
 				return
