@@ -272,3 +272,15 @@ func TestModulesOfOtherTenants(t *testing.T) {
 		t.Errorf("got %v for another tenant, want %v", err, modules.ErrNotFound)
 	}
 }
+
+// TestReplayOfARunThatGoesOn: entries that were written since the run's row was read are left out.
+func TestReplayOfARunThatGoesOn(t *testing.T) {
+	h := newHarness(t, "steps", "5", nil)
+	h.check(h.drive(), journal.Completed, "[1][2][3][4][5]")
+	run := h.snapshot()
+	run.NextSeq = 3
+	rep, err := h.turner.Replay(context.Background(), run, run.Digest)
+	if err != nil || rep.Entries != 3 || rep.Ending != "live" {
+		t.Errorf("got %+v, %v, want 3 entries and live", rep, err)
+	}
+}

@@ -14,12 +14,12 @@ var errCorrupt = errors.New("the journal is damaged")
 // historyPage is how many entries are asked for at once; the store ends a page earlier by bytes.
 const historyPage = 10_000
 
-// history reads a run's whole journal and checks its form: dense from 0, begun once, ended at most once
+// history reads a run's whole journal, as long as its row says, and checks its form: dense from 0, begun once, ended at most once
 // and last, times that never go back.
 func (t *Turner) history(ctx context.Context, run journal.Run) ([]journal.Entry, error) {
 	var all []journal.Entry
 	for int64(len(all)) < run.NextSeq {
-		page, err := t.cfg.Store.Entries(ctx, run.Tenant, run.ID, int64(len(all)), historyPage)
+		page, err := t.cfg.Store.Entries(ctx, run.Tenant, run.ID, int64(len(all)), int(min(historyPage, run.NextSeq-int64(len(all)))))
 		if err != nil {
 			return nil, err
 		}
