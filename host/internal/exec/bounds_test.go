@@ -214,7 +214,9 @@ func TestHandlesCostLittle(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newGuest(t, nil, nil)
 			x := &execution{run: h.snapshot(), m: newMachine(nil)}
-			for n := 0; ; n++ {
+			x.m.issued = maxIssued - 10*slack
+			x.m.ops = make([]*op, x.m.issued)
+			for n := int(x.m.issued); ; n++ {
 				err := use(x)
 				if kept := len(x.m.waiting) + len(x.m.ready); kept > 3*slack {
 					t.Fatalf("got %d handles kept after %d requests, want at most %d", kept, n, 3*slack)
@@ -282,5 +284,53 @@ func TestReplayOfARunThatGoesOn(t *testing.T) {
 	rep, err := h.turner.Replay(context.Background(), run, run.Digest)
 	if err != nil || rep.Entries != 3 || rep.Ending != "live" {
 		t.Errorf("got %+v, %v, want 3 entries and live", rep, err)
+	}
+}
+
+// TestOutageDuringARelease: the database is away while a node gives its runs back. With the database comes
+// what the run has learned; a store that will not take it gets the run without.
+func TestOutageDuringARelease(t *testing.T) {
+	for name, tt := range map[string]struct {
+		down  time.Duration
+		stash int
+	}{"short": {12 * time.Second, 1}, "for ever with what it has learned": {time.Hour, 0}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				drain := make(chan struct{})
+				h := newGuest(t, world{"test.step": func(context.Context, effect.Request) ([]byte, error) {
+					<-drain
+					return []byte("known"), nil
+				}}, func(w sandbox.World) error {
+					if _, err := w.Start(sandbox.Request{Kind: sandbox.OpEffect, Name: "test.step"}); err != nil {
+						return err
+					}
+					s, err := w.Start(sandbox.Request{Kind: sandbox.OpSignal, Name: "never"})
+					if err == nil {
+						_, err = w.Wait([]int32{s}, -1, 1)
+					}
+					return err
+				})
+				h.store.clock = func() time.Time { return time.Now().UTC() }
+				turn := h.turner.Open(h.store.claim())
+				go func() {
+					synctest.Wait()
+					back := time.Now().Add(tt.down)
+					h.store.mu.Lock()
+					h.store.onBatch = func(b journal.Batch) error {
+						if time.Now().Before(back) && (tt.stash == 1 || len(b.Stash) > 0) {
+							return errStoreDown
+						}
+						return nil
+					}
+					h.store.mu.Unlock()
+					turn.Drain()
+					close(drain)
+				}()
+				turn.Run(context.Background())
+				if r := h.snapshot(); r.State != journal.Ready || len(h.store.inbox) != tt.stash {
+					t.Errorf("got %s with %d outcomes, want ready with %d", r.State, len(h.store.inbox), tt.stash)
+				}
+			})
+		})
 	}
 }

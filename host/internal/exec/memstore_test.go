@@ -33,6 +33,7 @@ type memStore struct {
 	releasedBy int64
 	// onCommit may fail a commit before (lost) or after (lost acknowledgement) it is written.
 	onCommit func(n int) (before, after error)
+	onBatch  func(b journal.Batch) error // may refuse a commit
 }
 
 func newMemStore(run journal.Run) *memStore {
@@ -69,6 +70,11 @@ func (s *memStore) Commit(_ context.Context, l journal.Lease, b journal.Batch) (
 		var before error
 		if before, after = s.onCommit(s.commits); before != nil {
 			return "", before
+		}
+	}
+	if s.onBatch != nil {
+		if err := s.onBatch(b); err != nil {
+			return "", err
 		}
 	}
 	if s.run.State != journal.Running || s.run.Token != l.Token {

@@ -108,6 +108,10 @@ func (u *Turn) settle(ctx context.Context, err error, log *slog.Logger) {
 // releaseFor bounds one try of a turn's last write, and the whole of it when the node may not go on.
 const releaseFor = 5 * time.Second
 
+// releaseTries is how often the whole of what a turn knows is offered to a store that fails, before the run
+// is given back without it: a run must not stick because the store cannot take what it has to say.
+const releaseTries = 6
+
 // release gives the run back. What the node knows is written with it, so that it need not be done again.
 // A run that was given back in good order has not ended with its host; any other keeps its attempts.
 func (u *Turn) release(ctx context.Context, log *slog.Logger, why error) {
@@ -115,11 +119,12 @@ func (u *Turn) release(ctx context.Context, log *slog.Logger, why error) {
 	u.mu.Lock()
 	rec := u.rec
 	u.mu.Unlock()
-	ended := false
+	ended, tries := false, 0
 	err := u.last(ctx, func(ctx context.Context) (err error) {
 		if rec != nil && rec.live() {
 			ended, err = rec.release(ctx, next)
-			if err == nil || errors.Is(err, errFenced) {
+			tries++
+			if err == nil || errors.Is(err, errFenced) || !decided(err) && tries < releaseTries {
 				return err
 			}
 			rec = nil // what is in memory cannot be written: give back what is durable
