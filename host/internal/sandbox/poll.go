@@ -111,11 +111,11 @@ func (in *instance) immediate(subs []subscription) (events [][eventSize]byte, p 
 			events = append(events, event(s, errnoSuccess))
 		}
 	}
+	if p.Completions && in.world.Completed() {
+		events = append(events, fired(subs, p, true, false)...)
+	}
 	if len(events) > 0 {
 		return events, p
-	}
-	if p.Completions && in.world.Completed() {
-		return fired(subs, p, true, false), p
 	}
 	if p.Timeout == 0 {
 		return fired(subs, p, false, true), p

@@ -51,6 +51,7 @@ func TestPollOneoff(t *testing.T) {
 		{name: "completion or timer: timer", subs: [][]byte{fdSub(1, subRead, 3), clockSub(2, 1, hour, 0)}, pollAs: timesOut, polled: []Poll{{Timeout: hour, Completions: true}}, events: []uint64{2}},
 		{name: "two timers at once", subs: [][]byte{clockSub(1, 1, hour, 0), clockSub(2, 1, hour, 0), clockSub(3, 1, 2*hour, 0)}, pollAs: timesOut, polled: []Poll{{Timeout: hour}}, events: []uint64{1, 2}},
 		{name: "standard streams are ready", subs: [][]byte{fdSub(1, subWrite, 1), fdSub(2, subRead, 0), clockSub(3, 1, hour, 0)}, events: []uint64{1, 2}},
+		{name: "a completion beside a stream", subs: [][]byte{fdSub(1, subWrite, 1), fdSub(2, subRead, 3)}, completed: []int32{4}, events: []uint64{1, 2}},
 		{name: "bad descriptor and clock", subs: [][]byte{fdSub(1, subRead, 9), clockSub(2, 77, hour, 0)}, events: []uint64{1, 2}},
 	}
 	for _, tt := range tests {
