@@ -32,7 +32,7 @@ func TestRefusedModulesLeaveNothing(t *testing.T) {
 		"wrong entry":          {fixture(t, "wrong_entry_sig"), "wrong_entry"},
 		"not in this version":  {fixture(t, "unimplemented"), ""},
 		"too large":            {make([]byte, modules.MaxSize+1), "too_large"},
-		"body does not decode": {damaged(fixture(t, "trap")), "invalid_module"},
+		"body does not decode": {damaged(fixture(t, "trap")), "malformed"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -74,6 +74,7 @@ var Codes = []Code{
 	{Code: "extended_const", Status: 400, Title: "The module uses extended constant expressions", Fix: "build without extended-const"},
 	{Code: "unsupported_feature", Status: 400, Title: "The module uses a feature that the host does not run", Fix: "build for WASI preview 1 with the toolchain's defaults"},
 	{Code: "invalid_module", Status: 400, Title: "The module does not validate", Fix: "build it again with a current toolchain, and check it with wasm-validate"},
+	{Code: "compile_limit", Status: 400, Title: "The module takes too long or too much memory to compile", Fix: "split its largest functions, or build it with fewer inlined calls"},
 	{Code: "unknown_import", Status: 400, Title: "The module imports what the host does not give", Fix: "use an SDK of this host, and build for WASI preview 1; docs/ABI.md lists the functions"},
 	{Code: "not_implemented", Status: 400, Title: "The module imports a function that is specified and not implemented", Fix: "do without it; docs/ABI.md says what is implemented"},
 	{Code: "wrong_signature", Status: 400, Title: "The module imports a function with another type", Fix: "build against this version of the contract"},
