@@ -183,6 +183,21 @@ func TestStartIsIdempotent(t *testing.T) {
 	}
 }
 
+// TestRepeatedStartAfterTheNameMoved: the first run's module had a workflow of another name.
+func TestRepeatedStartAfterTheNameMoved(t *testing.T) {
+	n := newNode(t, nil)
+	n.push("flow", "manifest")
+	req := host.StartRun{Workflow: "flow", Input: []byte("a"), IdempotencyKey: "k"}
+	first, _, err := n.StartRun(t.Context(), tenant.Default, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.push("flow", "echo")
+	if again, created, err := n.StartRun(t.Context(), tenant.Default, req); err != nil || created || again.ID != first.ID {
+		t.Errorf("got %s, created %v, %v; want the first run", again.ID, created, err)
+	}
+}
+
 func TestRunKeyIsUniqueAmongOpenRuns(t *testing.T) {
 	n := newNode(t, nil)
 	n.push("signal", "signal")

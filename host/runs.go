@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -36,12 +37,22 @@ func (h *Host) StartRun(ctx context.Context, t tenant.ID, req StartRun) (journal
 	run, created, err := h.cfg.Store.Create(ctx, journal.Run{Tenant: t, ID: journal.NewRunID(), Key: req.Key, IdempotencyKey: req.IdempotencyKey,
 		Workflow: req.Workflow, Digest: digest, Entry: entry, Input: req.Input})
 	if errors.Is(err, journal.ErrConflict) {
+		if sameStart(req, run) {
+			return run, false, nil
+		}
 		return run, false, startConflict(req, run, err)
 	}
 	if err != nil {
 		return journal.Run{}, false, runError(err, run.ID)
 	}
 	return run, created, nil
+}
+
+// sameStart says that a request is a repeat of the one that started a run, although the workflow's name has
+// moved meanwhile to a module whose only workflow has another name.
+func sameStart(req StartRun, in journal.Run) bool {
+	return req.IdempotencyKey != "" && req.IdempotencyKey == in.IdempotencyKey && req.Workflow == in.Workflow && req.Key == in.Key &&
+		req.Entry == "" && bytes.Equal(req.Input, in.Input)
 }
 
 func startConflict(req StartRun, in journal.Run, err error) error {
