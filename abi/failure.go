@@ -20,6 +20,8 @@ const (
 	CodeExit          = "exit"              // the guest ended with a status other than 0
 	CodeNoOutput      = "no_output"         // a reactor's entry returned an error without calling fail
 	CodeMisuse        = "abi_misuse"        // a call that the contract forbids
+	CodeOutOfGas      = "out_of_gas"        // the guest computed for too long without waiting
+	CodeCallDepth     = "call_depth"        // the guest's calls are nested too deep
 	CodeDeadlock      = "deadlock"          // the guest waits and nothing is pending that could wake it
 	CodeCancelled     = "cancelled"         // the run was cancelled
 	CodeTimeout       = "timeout"           // an attempt or a whole effect took too long

@@ -20,6 +20,18 @@ const (
 	MaxPublished = 1000
 )
 
+// Gas counts what a guest computes: about one for each instruction, more for operations on many bytes. It is
+// the same on every processor and in every replay.
+const (
+	// MaxGas bounds what a workflow computes between two things that it sees: some seconds.
+	MaxGas = 10_000_000_000
+	// MaxActivityGas bounds an attempt of an activity between two things that it sees; its timeout usually
+	// comes first.
+	MaxActivityGas = 200_000_000_000
+	// MaxDepth bounds nested calls; a function with many values takes more than one.
+	MaxDepth = 20_000
+)
+
 // MaxDuration bounds timer and wait durations in nanoseconds: 100 years. A longer one is clamped, so
 // that due times stay inside what both stores can hold.
 const MaxDuration = int64(100*365*24*3600) * 1_000_000_000

@@ -8,7 +8,8 @@ import "reprise/modules/binary"
 // the third power in what an attacker can.
 type figures struct {
 	instructions int
-	// branches counts block, loop, if and br_if. What takes the compiler's loops over blocks is their square.
+	// branches counts block, if and br_if once and loop twice, because gas puts a branch at its head. The
+	// compiler's time over blocks grows with the square.
 	branches int
 	nesting  int // of blocks, loops and ifs
 	loops    int // nesting of loops
@@ -140,6 +141,7 @@ func (f *flow) open(op binary.Opcode) {
 	f.nesting = max(f.nesting, len(f.frames)-1)
 	switch op {
 	case binary.OpLoop:
+		f.branches++
 		f.loopsNow++
 		f.loops = max(f.loops, f.loopsNow)
 		f.next(0) // the search stops at a loop's head

@@ -12,6 +12,7 @@ import (
 	"github.com/tetratelabs/wazero"
 
 	"reprise/modules/binary"
+	"reprise/modules/rewrite"
 )
 
 // compileEnv names the file that the test program is to compile instead of running tests.
@@ -28,9 +29,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// compileLimited compiles a file in at most 4 GiB and 20 s of processor time.
+// compileLimited compiles a file in at most 4 GiB and 60 s of processor time.
 func compileLimited(path string) error {
-	for what, most := range map[int]uint64{syscall.RLIMIT_AS: 4 << 30, syscall.RLIMIT_CPU: 20} {
+	for what, most := range map[int]uint64{syscall.RLIMIT_AS: 4 << 30, syscall.RLIMIT_CPU: 60} {
 		if err := syscall.Setrlimit(what, &syscall.Rlimit{Cur: most, Max: most}); err != nil {
 			return err
 		}
@@ -95,6 +96,21 @@ func BenchmarkCompile(b *testing.B) {
 			b.ReportMetric(float64(len(functions)), "functions")
 			benchmarkCompile(b, program(functions...))
 		})
+		b.Run(s.name+"/rewritten", func(b *testing.B) {
+			functions := make([][]byte, 0, 1000)
+			for range mostCopies(b, one) {
+				functions = append(functions, one)
+			}
+			m, err := binary.Decode(program(functions...))
+			if err != nil {
+				b.Fatal(err)
+			}
+			file, _, err := rewrite.Apply(m, rewrite.Options{Gas: true, Depth: rewrite.PortableDepth, CanonicalNaN: true, ExportGlobals: true})
+			if err != nil {
+				b.Fatal(err)
+			}
+			timeCompiler(b, file)
+		})
 	}
 }
 
@@ -102,6 +118,10 @@ func benchmarkCompile(b *testing.B, file []byte) {
 	if _, refused := prepare(b, file); refused != nil {
 		b.Fatal(refused)
 	}
+	timeCompiler(b, file)
+}
+
+func timeCompiler(b *testing.B, file []byte) {
 	for b.Loop() {
 		seconds, megabytes := compile(b, file)
 		b.ReportMetric(seconds, "cpu-s")

@@ -9,6 +9,7 @@ import (
 
 	"reprise/abi"
 	"reprise/modules/binary"
+	"reprise/modules/rewrite"
 )
 
 const (
@@ -25,9 +26,11 @@ type Prepared struct {
 	Digest Digest // of the bytes as uploaded
 	Size   int64  // of the bytes as uploaded
 	Shape  Shape
-	// Code is what is compiled: the module without its custom sections, a well-formed name section
-	// excepted. Files that differ only in assets have the same Code.
+	// Code is what is compiled: the module as rewritten, without its custom sections but a well-formed name
+	// section. Files that differ only in assets have the same Code.
 	Code []byte
+	// Rewritten says what was done to the code.
+	Rewritten rewrite.Info
 	// Assets are the custom sections reprise.asset.NAME, by NAME.
 	Assets map[string][]byte
 	// Imports are "module.name", in the binary's order.
@@ -48,10 +51,9 @@ func (p *Prepared) Entry(name string) bool {
 	return ok && entryType(t)
 }
 
-// Prepare takes a module from its uploaded bytes to what the sandbox compiles. It is the one way in: the
-// rewriting (gas, call depth, limits written in) and the compiler in a child process have their place
-// here, and callers will not see the difference. It does not change or
-// keep bytes. What is wrong with them is a *RefusedError; any other error is the host's own.
+// Prepare takes a module from its uploaded bytes to what the sandbox compiles. It is the one way in: form,
+// entry points, imports, memory and instructions are checked, and the code is rewritten so that it can be
+// metered and bounded. It does not change or keep bytes. What is wrong with them is a *RefusedError; any other error is the host's own.
 func Prepare(ctx context.Context, bytes []byte) (*Prepared, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("prepare module: %w", err)
@@ -90,9 +92,17 @@ func Prepare(ctx context.Context, bytes []byte) (*Prepared, error) {
 	}
 	p.UsesDescribe = slices.Contains(p.Imports, abi.Module+".entry_kind")
 	p.UsesOutput = slices.Contains(p.Imports, abi.Module+".output")
-	p.Code = binary.Strip(bytes, m)
+	if p.Code, p.Rewritten, err = rewrite.Apply(m, passes); err != nil {
+		return nil, refusedForm(err)
+	}
 	return p, nil
 }
+
+// MaxTableEntries bounds a table: real programs have some thousands.
+const MaxTableEntries = 100_000
+
+// passes is what is done to every module. A change of it is a new rewrite.PipelineVersion.
+var passes = rewrite.Options{Gas: true, Depth: abi.MaxDepth, MemoryPages: MaxMemoryPages, TableEntries: MaxTableEntries, CanonicalNaN: true}
 
 func refusedForm(err error) error {
 	var form *binary.Error

@@ -87,7 +87,7 @@ var atLimits = []shape{
 	{"instructions", maxInstructions, 1, "instructions", func(n int) []byte { return function(0, times(n-1, []byte{0x01})) }},
 	{"blocks", maxBranches, 1, "blocks, loops, ifs", func(n int) []byte { return function(0, times(n, block, end)) }},
 	{"loops and branches", maxBranches, 1, "blocks, loops, ifs", func(n int) []byte {
-		return function(0, times(n/2, loop, zero, brIf(0), end), times(n%2, block, end))
+		return function(0, times(n/3, loop, zero, brIf(0), end), times(n%3, block, end))
 	}},
 	{"nested blocks", maxNesting, 1, "blocks in one another", func(n int) []byte { return function(0, times(n, block), times(n, end)) }},
 	{"nested ifs", maxNesting, 1, "blocks in one another", func(n int) []byte { return function(0, times(n, zero, ifThen), times(n, end)) }},

@@ -119,6 +119,7 @@ func load(sources string) (contract, error) {
 
 // limitValues gives the value of each limit; a test fails when one is missing.
 var limitValues = map[string]int64{
+	"MaxGas": abi.MaxGas, "MaxActivityGas": abi.MaxActivityGas, "MaxDepth": abi.MaxDepth,
 	"MaxPayload": abi.MaxPayload, "MaxName": abi.MaxName, "MaxOptions": abi.MaxOptions, "MaxPending": abi.MaxPending, "MaxLogLine": abi.MaxLogLine,
 	"MaxRandom": abi.MaxRandom, "MaxPublished": abi.MaxPublished, "MaxDuration": abi.MaxDuration,
 }

@@ -32,7 +32,7 @@ var edges = map[string][]string{
 	"journal/journaltest":   {"abi", "tenant", "modules", "journal"},
 	"host/effect":           {"abi", "tenant"},
 	"host/effect/http":      {"abi", "tenant", "host/effect"},
-	"host/internal/sandbox": {"abi", "modules"},
+	"host/internal/sandbox": {"abi", "modules", "modules/rewrite"},
 	"host/internal/exec":    {"abi", "tenant", "modules", "journal", "host/effect", "host/internal/sandbox", "internal/failpoint"},
 	"host/internal/sched":   {"journal", "internal/failpoint"},
 	"host":                  {"abi", "tenant", "modules", "journal", "host/effect", "host/internal/exec", "host/internal/sandbox", "host/internal/sched", "internal/failpoint"},

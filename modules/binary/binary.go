@@ -164,6 +164,18 @@ type Module struct {
 	segments  int
 }
 
+// FuncType is the type of a function by its index, imported ones first. An index that is too high has the
+// zero type.
+func (m *Module) FuncType(index uint32) FuncType {
+	if int64(index) >= int64(len(m.funcTypes)) {
+		return FuncType{}
+	}
+	return m.Types[m.funcTypes[index]]
+}
+
+// Size is the length of the file in bytes.
+func (m *Module) Size() int { return len(m.file) }
+
 // ImportedFuncs is the number of functions that are imported. They come first in the index space.
 func (m *Module) ImportedFuncs() int { return len(m.funcTypes) - len(m.Functions) }
 

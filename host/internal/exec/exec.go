@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"reprise/abi"
 	"reprise/host/effect"
 	"reprise/host/internal/sandbox"
 	"reprise/journal"
@@ -44,6 +45,8 @@ type Config struct {
 	Logger      *slog.Logger
 	// Ended is called after a run reached a terminal state or was blocked, in this process.
 	Ended func(run journal.RunID)
+
+	gas int64 // of a workflow; tests make it small
 }
 
 // MaxEntries is how long a journal may get; a run that reaches it is blocked, with nothing lost.
@@ -72,6 +75,9 @@ type ownedModule struct {
 
 // New makes a turner.
 func New(cfg Config) *Turner {
+	if cfg.gas == 0 {
+		cfg.gas = abi.MaxGas
+	}
 	if cfg.Ended == nil {
 		cfg.Ended = func(journal.RunID) {}
 	}

@@ -41,6 +41,8 @@ func TestFixtures(t *testing.T) {
 		{name: "fails by itself", fixture: "failing", state: journal.Failed, want: "out_of_stock"},
 		{name: "traps", fixture: "trap", state: journal.Failed, want: abi.CodeTrap},
 		{name: "exits with 3", fixture: "abort", state: journal.Failed, want: abi.CodeExit},
+		{name: "computes without end", fixture: "spin", state: journal.Failed, want: abi.CodeOutOfGas},
+		{name: "calls itself without end", fixture: "recurse", state: journal.Failed, want: abi.CodeCallDepth},
 		{name: "waits for nothing", fixture: "deadlock", state: journal.Failed, want: abi.CodeDeadlock},
 		{name: "asks for an unknown handle", fixture: "misuse", state: journal.Failed, want: abi.CodeMisuse},
 		{name: "points outside memory", fixture: "outside", state: journal.Failed, want: abi.CodeMisuse},

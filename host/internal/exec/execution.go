@@ -72,6 +72,14 @@ func (x *execution) Entry() sandbox.Entry { return x.entry }
 // memory of the host, also those of requests that were refused or cancelled and never waited for.
 const maxIssued = 10 * MaxEntries
 
+// Progress is part of sandbox.World: the entries that the guest has seen.
+func (x *execution) Progress() int64 {
+	if x.rec != nil && !x.cur.more() {
+		return x.rec.seq
+	}
+	return int64(x.cur.pos)
+}
+
 // Start is part of sandbox.World.
 func (x *execution) Start(r sandbox.Request) (int32, error) {
 	if x.m.issued >= maxIssued {

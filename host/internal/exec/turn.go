@@ -138,7 +138,7 @@ func (u *Turn) once(ctx context.Context) error {
 		return err
 	}
 	x := &execution{run: run, digest: run.Digest, m: newMachine(run.ID[:]), cur: cursor{entries: entries}, rec: rec,
-		entry:       sandbox.Entry{Kind: abi.EntryWorkflow, Name: run.Entry, Input: run.Input, Info: about(run, run.Digest, 0), Args: []string{argv0(run)}},
+		entry:       sandbox.Entry{Kind: abi.EntryWorkflow, Name: run.Entry, Input: run.Input, Info: about(run, run.Digest, 0), Args: []string{argv0(run)}, Gas: u.t.cfg.gas},
 		idempotency: fmt.Sprintf("%s/%s", run.Tenant, run.ID), log: guestLog(u.log())}
 	rec.x, rec.seq = x, int64(len(entries))
 	fpReplayed.Hit()
@@ -222,6 +222,8 @@ func (x *execution) terminal(end sandbox.Ending) (journal.Entry, error) {
 		return e, odd
 	case errors.Is(end.Cause, sandbox.ErrNoExport):
 		e.Kind, e.Payload = journal.KindFailed, abi.NewFailure(abi.CodeMisuse, "%s", end.Cause.Error()).Encode()
+	case errors.Is(end.Cause, context.Canceled), errors.Is(end.Cause, context.DeadlineExceeded):
+		return e, errAborted // it was computing when the node had to stop
 	case end.Cause != nil:
 		return e, end.Cause
 	case end.Failure != nil:

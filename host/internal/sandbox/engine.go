@@ -49,6 +49,8 @@ type Engine struct {
 	cache    wazero.CompilationCache
 	ownDir   string        // the cache's folder when the engine made it for itself
 	children chan struct{} // slots of compiling processes, one a processor
+	// computing are places of guests that compute, one a processor.
+	computing chan struct{}
 
 	closed atomic.Bool
 	flight singleflight.Group
@@ -69,7 +71,8 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	if cfg.CompileCPU == 0 {
 		cfg.CompileCPU = childCPU
 	}
-	e := &Engine{mods: map[modules.Digest]*list.Element{}, recent: list.New(), children: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	e := &Engine{mods: map[modules.Digest]*list.Element{}, recent: list.New(), children: make(chan struct{}, runtime.GOMAXPROCS(0)),
+		computing: make(chan struct{}, runtime.GOMAXPROCS(0))}
 	if len(cfg.Compiler) > 0 && cfg.CacheDir == "" { // the two processes meet in a folder
 		dir, err := os.MkdirTemp("", "reprise-compiled-")
 		if err != nil {
@@ -98,6 +101,10 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	if err := bindContract(ctx, e.rt); err != nil {
 		_ = e.Close(ctx)
 		return nil, fmt.Errorf("bind the contract: %w", err)
+	}
+	if err := bindMeter(ctx, e.rt); err != nil {
+		_ = e.Close(ctx)
+		return nil, fmt.Errorf("bind the meter: %w", err)
 	}
 	if err := bindWASI(ctx, e.rt); err != nil {
 		_ = e.Close(ctx)

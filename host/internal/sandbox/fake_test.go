@@ -49,7 +49,8 @@ type fakeModule struct {
 	mem *fakeMemory
 }
 
-func (m fakeModule) Memory() api.Memory { return m.mem }
+func (m fakeModule) Memory() api.Memory               { return m.mem }
+func (m fakeModule) ExportedGlobal(string) api.Global { return nil }
 
 // fakeWorld records what the imports ask of it.
 type fakeWorld struct {
@@ -64,7 +65,8 @@ type fakeWorld struct {
 	published map[string]string
 }
 
-func (w *fakeWorld) Entry() Entry { return w.entry }
+func (w *fakeWorld) Entry() Entry    { return w.entry }
+func (w *fakeWorld) Progress() int64 { return 0 }
 func (w *fakeWorld) Start(r Request) (int32, error) {
 	w.started = append(w.started, r)
 	return int32(len(w.started)), nil
@@ -125,7 +127,8 @@ type rig struct {
 func newRig(t *testing.T) *rig {
 	w := &fakeWorld{now: 1_700_000_000_000_000_000, mono: 1_000_000_000}
 	return &rig{t: t, world: w, mem: &fakeMemory{b: make([]byte, 64<<10)},
-		in: &instance{world: w, running: true, mod: &Module{prepared: &modules.Prepared{Assets: map[string][]byte{"flow.js": []byte("code")}}}}}
+		in: &instance{ctx: t.Context(), world: w, running: true, mod: &Module{engine: &Engine{computing: make(chan struct{}, 1)},
+			prepared: &modules.Prepared{Assets: map[string][]byte{"flow.js": []byte("code")}}}}}
 }
 
 // call runs an import with garbage in the upper half of each word, as wazero may leave it there.

@@ -22,9 +22,13 @@ const stderrTail = 2 << 10
 
 // instance is one execution of a guest: the state that the imports share.
 type instance struct {
+	ctx   context.Context
 	world World
 	entry Entry
 	mod   *Module
+
+	meter  meter
+	inside bool // it holds one of the engine's places to compute
 
 	running bool  // the entry has been called; before that only initialisation runs
 	cause   error // why the host stopped the guest
@@ -62,11 +66,20 @@ func (in *instance) misuse(function, format string, args ...any) {
 func (m *Module) Run(ctx context.Context, w World, export string) Ending {
 	in := &instance{world: w, entry: w.Entry(), mod: m}
 	ctx = context.WithValue(ctx, instanceKey{}, in)
+	in.ctx = ctx
 	// No name: instances of one module must not collide. No start functions: the entry is called below.
 	held, err := m.held(ctx)
 	if err != nil {
 		return Ending{Cause: err}
 	}
+	select {
+	case m.engine.computing <- struct{}{}:
+		in.inside = true
+	case <-ctx.Done():
+		held.letGo(ctx)
+		return Ending{Cause: ctx.Err()}
+	}
+	defer in.leave()
 	inst, err := m.engine.rt.InstantiateModule(ctx, held.compiled, wazero.NewModuleConfig().WithName("").WithStartFunctions())
 	held.letGo(ctx)
 	if err != nil {
@@ -102,11 +115,14 @@ func (in *instance) ending(results []uint64, err error) Ending {
 		stack = stackOf(err)
 	}
 	var misuse *Misuse
+	var exhausted *Exhausted
 	var bug runtime.Error
 	var stopped *sys.ExitError
 	switch {
 	case errors.As(in.cause, &misuse):
 		return in.failed(abi.NewFailure(abi.CodeMisuse, "%s", misuse.Error()), stack)
+	case errors.As(in.cause, &exhausted):
+		return in.failed(abi.NewFailure(exhausted.Code, "%s", exhausted.Reason), stack)
 	case in.cause != nil:
 		return Ending{Cause: in.cause, Stack: stack}
 	case in.exited && in.failureSet:

@@ -37,6 +37,8 @@ type Entry struct {
 	Input []byte
 	Info  []byte // JSON for info
 	Args  []string
+	// Gas is how much the guest may compute between two things that it sees; 0 is no bound.
+	Gas int64
 }
 
 // Poll is what poll_oneoff waits for.
@@ -52,6 +54,8 @@ type Poll struct {
 // which traps.
 type World interface {
 	Entry() Entry
+	// Progress grows with everything that the guest sees.
+	Progress() int64
 	// Start takes a request and returns its handle.
 	Start(r Request) (int32, error)
 	// Wait returns the handles that are done, at most max of them; none after timeout nanoseconds (negative: no limit).

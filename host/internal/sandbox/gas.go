@@ -1,0 +1,102 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+
+	"reprise/abi"
+	"reprise/modules/rewrite"
+)
+
+// gasSlice is how much gas a guest gets at a time: about half a millisecond of computing. Between two slices
+// the garbage collector and other goroutines get their turn, and a guest whose host may not go on is stopped.
+const gasSlice = 1_000_000
+
+// Exhausted says that a guest computed beyond a limit; it fails with it.
+type Exhausted struct {
+	Code   string
+	Reason string
+}
+
+// Error is the text that the run's failure carries.
+func (e *Exhausted) Error() string { return e.Reason }
+
+// meter counts the gas of one instance. A stretch is what a guest computes between two things that it sees;
+// how much that is follows from the module and its journal alone, so the limit is met at the same place
+// in every replay, on every node.
+type meter struct {
+	left     api.MutableGlobal // in the guest: what is left of what was given
+	given    int64             // since the stretch began
+	progress int64             // of the world, when the stretch began
+}
+
+// gas finds the guest's counter; nil for code that was not rewritten.
+func (in *instance) gas(m api.Module) api.MutableGlobal {
+	if in.meter.left == nil {
+		in.meter.left, _ = m.ExportedGlobal(rewrite.ExportGas).(api.MutableGlobal)
+	}
+	return in.meter.left
+}
+
+// outOfGas is called by the guest when its slice is used up: it gets the next one, or is stopped.
+func outOfGas(in *instance, m api.Module, _ []uint64) {
+	left := int64(in.gas(m).Get())
+	if used := in.meter.given - left; in.entry.Gas > 0 && used > in.entry.Gas {
+		in.stop(&Exhausted{Code: abi.CodeOutOfGas, Reason: fmt.Sprintf("the guest computed for more than %d gas without waiting", in.entry.Gas)})
+	}
+	if err := in.ctx.Err(); err != nil {
+		in.stop(err)
+	}
+	in.leave()
+	runtime.Gosched()
+	in.enter()
+	// What is missing was spent before it was asked for: the size of a bulk operation, say.
+	more := gasSlice - min(left, 0)
+	in.meter.given += more
+	in.meter.left.Set(uint64(left + more))
+}
+
+// tooDeep is called by the guest when its calls are nested too deep.
+func tooDeep(in *instance, _ api.Module, _ []uint64) {
+	in.stop(&Exhausted{Code: abi.CodeCallDepth, Reason: "the guest's calls are nested too deep"})
+}
+
+// stretch begins a new stretch when the guest has seen something new.
+func (in *instance) stretch(m api.Module) {
+	progress := in.world.Progress()
+	if g := in.gas(m); g != nil && progress != in.meter.progress {
+		in.meter.progress, in.meter.given = progress, int64(g.Get())
+	}
+}
+
+// enter waits for a processor: no more guests compute at once than there are processors, because compiled
+// code holds the one it runs on.
+func (in *instance) enter() {
+	select {
+	case in.mod.engine.computing <- struct{}{}:
+		in.inside = true
+	case <-in.ctx.Done():
+		in.stop(in.ctx.Err())
+	}
+}
+
+// leave lets another guest compute.
+func (in *instance) leave() {
+	if in.inside {
+		in.inside = false
+		<-in.mod.engine.computing
+	}
+}
+
+// bindMeter instantiates the import module that rewritten code calls.
+func bindMeter(ctx context.Context, rt wazero.Runtime) error {
+	b := rt.NewHostModuleBuilder(rewrite.ImportModule)
+	export(b, rewrite.ImportOutOfGas, outOfGas, nil, nil)
+	export(b, rewrite.ImportTooDeep, tooDeep, nil, nil)
+	_, err := b.Instantiate(ctx)
+	return err
+}
