@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -25,7 +26,7 @@ func TestSleepAcrossRestart(t *testing.T) {
 			n.eventually("suspension", waits(run, "until"))
 			n.kill()
 			n.start("")
-			n.eventually("the end", completes(run, `{"slept":"3s"}`))
+			n.eventually("the end", sleeps(run, 3*time.Second))
 			if took := time.Since(began); took < 3*time.Second {
 				t.Errorf("it took %s, want at least the 3 s that the guest sleeps", took)
 			}
@@ -91,7 +92,7 @@ func TestCrashOfResume(t *testing.T) {
 				if n.deaths != 1 {
 					t.Errorf("the host died %d times at %s, want once", n.deaths, point)
 				}
-				n.eventually("the end", completes(run, `{"slept":"0s"}`))
+				n.eventually("the end", sleeps(run, 0))
 				n.terminate()
 			})
 		}
@@ -116,12 +117,20 @@ func push(n *node, name string) {
 	})
 }
 
-func completes(run, output string) func(ctx context.Context, c *client.Client) (bool, error) {
+// sleeps waits for a sleeper's end. It may have slept for longer than it asked for, never for less.
+func sleeps(run string, least time.Duration) func(ctx context.Context, c *client.Client) (bool, error) {
 	return func(ctx context.Context, c *client.Client) (bool, error) {
 		r, err := c.Run(ctx, run)
-		if err == nil && ended(r) && (r.State != "completed" || string(r.Output) != output) {
-			err = fmt.Errorf("run %s is %s with %s (%s), want %s", run, r.State, r.Output, r.Reason, output)
+		if err != nil || !ended(r) {
+			return false, err
 		}
-		return r.State == "completed", err
+		var out struct{ Slept string }
+		if err := json.Unmarshal(r.Output, &out); r.State != "completed" || err != nil {
+			return false, fmt.Errorf("run %s is %s with %s (%s)", run, r.State, r.Output, r.Reason)
+		}
+		if d, err := time.ParseDuration(out.Slept); err != nil || d < least {
+			return false, fmt.Errorf("run %s slept %s (%v), want at least %s", run, out.Slept, err, least)
+		}
+		return true, nil
 	}
 }
