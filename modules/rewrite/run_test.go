@@ -68,11 +68,20 @@ func (k *machine) bindMeter(t testing.TB) {
 // call calls a function of a new instance, with so much gas if it counts any.
 func (k *machine) call(t testing.TB, file []byte, gas int64, name string, args ...uint64) outcome {
 	t.Helper()
+	o, err := k.try(file, gas, name, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// try is call for a module that may not be valid.
+func (k *machine) try(file []byte, gas int64, name string, args ...uint64) (outcome, error) {
 	ctx := context.Background()
 	k.calls = nil
 	m, err := k.rt.InstantiateWithConfig(ctx, file, wazero.NewModuleConfig().WithName("").WithStartFunctions())
 	if err != nil {
-		t.Fatal(err)
+		return outcome{}, err
 	}
 	defer func() { _ = m.Close(ctx) }()
 	if g, ok := m.ExportedGlobal(ExportGas).(api.MutableGlobal); ok {
@@ -90,7 +99,7 @@ func (k *machine) call(t testing.TB, file []byte, gas int64, name string, args .
 	if d := m.ExportedGlobal(ExportDepth); d != nil {
 		o.Depth = int32(d.Get())
 	}
-	return o
+	return o, nil
 }
 
 // plenty is more gas than a test uses.
