@@ -83,13 +83,17 @@ func (c *Code) Next() bool {
 	if c.ended || r.err != nil {
 		return false
 	}
-	c.Instruction = Instruction{Start: r.pos}
-	c.Op = Opcode(r.byte("an instruction"))
+	c.Instruction = Instruction{Start: r.pos, Depth: c.open - 1}
+	if r.pos < r.end {
+		c.Op = Opcode(r.file[r.pos])
+		r.pos++
+	} else {
+		r.truncated("an instruction")
+	}
 	is := immediates[c.Op&0xff]
 	if is == immPrefix {
 		is = c.misc()
 	}
-	c.Depth = c.open - 1
 	switch c.Op {
 	case OpBlock, OpLoop, OpIf:
 		c.open++
@@ -99,7 +103,7 @@ func (c *Code) Next() bool {
 		c.open--
 		c.Depth--
 	}
-	if r.err == nil {
+	if is != immNone && r.err == nil {
 		c.immediate(is)
 	}
 	if c.End = r.pos; c.open == 0 && r.err == nil {
@@ -131,7 +135,6 @@ func (c *Code) misc() immediate {
 func (c *Code) immediate(is immediate) {
 	r := &c.r
 	switch is {
-	case immNone:
 	case immIndex:
 		c.Index = r.u32("an index")
 	case immMemory:

@@ -55,6 +55,14 @@ func (r *reader) skip(n int, what string) {
 
 // u32 reads an unsigned LEB128 of at most 5 bytes and 32 bits.
 func (r *reader) u32(what string) uint32 {
+	if r.pos < r.end && r.file[r.pos] < 0x80 { // most numbers in code
+		r.pos++
+		return uint32(r.file[r.pos-1])
+	}
+	return r.longU32(what)
+}
+
+func (r *reader) longU32(what string) uint32 {
 	at := r.pos
 	var v uint64
 	for shift := 0; shift < 35; shift += 7 {
@@ -86,6 +94,10 @@ func (r *reader) funcIndex(what string) uint32 {
 
 // leb skips a signed or unsigned LEB128 of at most n bytes.
 func (r *reader) leb(n int, what string) {
+	if r.pos < r.end && r.file[r.pos] < 0x80 {
+		r.pos++
+		return
+	}
 	at := r.pos
 	for range n {
 		if b := r.byte(what); b < 0x80 {

@@ -10,7 +10,6 @@ import "reprise/modules/binary"
 // there the values that it has no register for. So a function takes 1 and a unit more for each valuesAUnit
 // values that it may hold at a time, and the deepest stack is some megabytes whatever the functions are.
 type depth struct {
-	module *binary.Module
 	writer *binary.Writer
 	info   *Info
 	call   uint32 // the imported function
@@ -21,14 +20,13 @@ type depth struct {
 const valuesAUnit = 32
 
 func (p *depth) function(f *function) error {
-	calls, highest, err := p.survey(f)
-	if err != nil || !calls {
-		return err
+	if !f.calls {
+		return nil
 	}
 	p.info.DepthFunctions++
-	units := int32(1 + (f.locals+highest)/valuesAUnit)
+	units := int32(1 + (f.own+f.highest)/valuesAUnit)
 	scratch := f.local(binary.I32)
-	e := edit{old: f.code}
+	e := editOf(f.code)
 	e.op(binary.OpGlobalGet, p.left)
 	e.i32(units)
 	e.op(opI32Sub)
@@ -42,13 +40,8 @@ func (p *depth) function(f *function) error {
 	e.op(binary.OpUnreachable)
 	e.op(binary.OpEnd)
 	e.begin(binary.OpBlock, p.results(f.typ))
-	c := binary.Instructions(f.code)
-	for c.Next() {
-		if c.Op == binary.OpReturn {
-			e.upto(c.Start)
-			e.op(binary.OpBr, uint32(c.Depth)) // what was the function's label is the block's
-			e.without(c.End)
-		}
+	if err := p.returns(f, &e); err != nil {
+		return err
 	}
 	e.upto(len(f.code)) // its last end closes the block
 	e.op(binary.OpGlobalGet, p.left)
@@ -57,6 +50,22 @@ func (p *depth) function(f *function) error {
 	e.op(binary.OpGlobalSet, p.left)
 	e.op(binary.OpEnd)
 	f.code = e.code
+	return nil
+}
+
+// returns makes branches of the returns.
+func (p *depth) returns(f *function, e *edit) error {
+	if !f.survey.returns {
+		return nil
+	}
+	c := binary.Instructions(f.code)
+	for c.Next() {
+		if c.Op == binary.OpReturn {
+			e.upto(c.Start)
+			e.op(binary.OpBr, uint32(c.Depth)) // what was the function's label is the block's
+			e.without(c.End)
+		}
+	}
 	return c.Err()
 }
 
@@ -69,18 +78,4 @@ func (p *depth) results(t binary.FuncType) binary.BlockType {
 		return binary.BlockType(t.Results[0]) - 0x80
 	}
 	return binary.BlockType(p.writer.AddType(binary.FuncType{Results: t.Results}))
-}
-
-// survey says whether a function calls functions of the module, and how many operands it has on the
-// stack at most.
-func (p *depth) survey(f *function) (calls bool, highest int, err error) {
-	h := heights{module: p.module, writer: p.writer}
-	c := binary.Instructions(f.code)
-	for c.Next() {
-		if c.Op == binary.OpCallIndirect || c.Op == binary.OpCall && c.Index >= p.writer.FuncIndex(uint32(p.module.ImportedFuncs())) {
-			calls = true
-		}
-		h.step(&c)
-	}
-	return calls, h.highest, c.Err()
 }

@@ -4,9 +4,11 @@ import "reprise/modules/binary"
 
 // function is a function on its way through the passes.
 type function struct {
+	survey
 	index  int // in the code section
 	typ    binary.FuncType
-	locals int // parameters included
+	own    int // locals before any pass, parameters included
+	locals int // and with those that passes added
 	added  []binary.ValType
 	code   []byte // the instructions, with their last end
 }
@@ -23,6 +25,11 @@ type edit struct {
 	old    []byte
 	copied int // old is copied up to here
 	code
+}
+
+// editOf begins an edit that has room for a few changes.
+func editOf(old []byte) edit {
+	return edit{old: old, code: make(code, 0, len(old)+len(old)/4+64)}
 }
 
 // upto copies the old code up to an offset.

@@ -21,6 +21,7 @@ type gas struct {
 	lend    int64  // maxLent, except in tests
 
 	stretches []stretch
+	sized     []sizedAt
 	frames    []gasFrame
 	now       int  // the stretch that is open
 	dead      bool // nothing reaches this place
@@ -41,6 +42,12 @@ type stretch struct {
 	settled bool
 }
 
+// sizedAt is an instruction that pays for an operand.
+type sizedAt struct {
+	at int // in the old code
+	by size
+}
+
 // gasFrame is an open block, loop, if or function.
 type gasFrame struct {
 	newest int  // the last stretch that began at this level: nothing at this level is reached without it
@@ -51,35 +58,39 @@ func (p *gas) function(f *function) error {
 	if err := p.cut(f); err != nil {
 		return err
 	}
-	e := edit{old: f.code}
-	scratch := f.local(binary.I64)
-	size, hasSize := uint32(0), false
-	next := 0
-	c := binary.Instructions(f.code)
-	for c.Next() {
-		for ; next < len(p.stretches) && p.stretches[next].at == c.Start; next++ {
-			if s := p.stretches[next]; s.payer == next && s.cost+s.lent > 0 {
-				e.upto(c.Start)
-				e.op(binary.OpGlobalGet, p.left)
-				e.i64(s.cost + s.lent)
-				p.pay(&e.code, scratch)
-				p.info.ChargePoints++
-			}
+	e := editOf(f.code)
+	scratch, size := f.local(binary.I64), uint32(0)
+	if len(p.sized) > 0 {
+		size = f.local(binary.I32)
+	}
+	sized := p.sized
+	for i, s := range p.stretches {
+		for ; len(sized) > 0 && sized[0].at < s.at; sized = sized[1:] {
+			p.payForSize(&e, sized[0], size, scratch)
 		}
-		if by, ok := p.sized(c.Op); ok {
-			if !hasSize {
-				size, hasSize = f.local(binary.I32), true
-			}
-			e.upto(c.Start)
-			e.op(binary.OpLocalTee, size)
+		if s.payer == i && s.cost+s.lent > 0 {
+			e.upto(s.at)
 			e.op(binary.OpGlobalGet, p.left)
-			by.amount(&e.code, size)
+			e.i64(s.cost + s.lent)
 			p.pay(&e.code, scratch)
-			p.info.SizedCharges++
+			p.info.ChargePoints++
 		}
 	}
+	for _, s := range sized {
+		p.payForSize(&e, s, size, scratch)
+	}
 	f.code = e.done()
-	return c.Err()
+	return nil
+}
+
+// payForSize pays for the operand of the instruction at a place.
+func (p *gas) payForSize(e *edit, s sizedAt, size, scratch uint32) {
+	e.upto(s.at)
+	e.op(binary.OpLocalTee, size)
+	e.op(binary.OpGlobalGet, p.left)
+	s.by.amount(&e.code, size)
+	p.pay(&e.code, scratch)
+	p.info.SizedCharges++
 }
 
 // pay takes an i64 from the gas; both are on the stack. The local saves a second look at the global.
@@ -100,7 +111,7 @@ const noValues binary.BlockType = -64
 
 // cut finds the stretches of a function and who pays for them.
 func (p *gas) cut(f *function) error {
-	p.stretches, p.frames, p.dead = p.stretches[:0], p.frames[:0], false
+	p.stretches, p.sized, p.frames, p.dead = p.stretches[:0], p.sized[:0], p.frames[:0], false
 	p.frames = append(p.frames, gasFrame{})
 	p.stretches = append(p.stretches, stretch{cost: costOfEntry(p.module, f), settled: true})
 	p.now = 0
@@ -108,6 +119,9 @@ func (p *gas) cut(f *function) error {
 	for c.Next() {
 		if !p.dead {
 			p.stretches[p.now].cost += cost(c.Op)
+			if by, ok := p.sizeOf(c.Op); ok {
+				p.sized = append(p.sized, sizedAt{c.Start, by})
+			}
 		}
 		switch c.Op {
 		case binary.OpBlock, binary.OpLoop, binary.OpIf:

@@ -60,8 +60,8 @@ const (
 	pageUnits = 16 - bytesAUnit
 )
 
-// sized says whether an instruction pays for an operand. Entries of a table take 8 bytes.
-func (p *gas) sized(op binary.Opcode) (size, bool) {
+// sizeOf says whether an instruction pays for an operand. Entries of a table take 8 bytes.
+func (p *gas) sizeOf(op binary.Opcode) (size, bool) {
 	switch op {
 	case binary.OpMemoryInit, binary.OpMemoryCopy, binary.OpMemoryFill:
 		return size{shift: bytesAUnit}, true

@@ -37,7 +37,7 @@ func (h *heights) step(c *binary.Code) {
 			h.frames = h.frames[:n-1]
 		}
 	case binary.OpCall:
-		h.callOf(h.calledType(c.Index))
+		h.callOf(h.module.FuncType(c.Index))
 	case binary.OpCallIndirect:
 		h.move(-1)
 		if int64(c.Index) < int64(len(h.module.Types)) {
@@ -61,20 +61,6 @@ func (h *heights) move(n int) {
 func (h *heights) callOf(t binary.FuncType) {
 	h.move(-len(t.Params))
 	h.move(len(t.Results))
-}
-
-// calledType is the type of a function by its index in the copy. Those that rewriting adds stand between
-// the imported and the others, and take and give nothing.
-func (h *heights) calledType(index uint32) binary.FuncType {
-	imported := uint32(h.module.ImportedFuncs())
-	added := h.writer.FuncIndex(imported) - imported
-	switch {
-	case index < imported:
-		return h.module.FuncType(index)
-	case index < imported+added:
-		return binary.FuncType{}
-	}
-	return h.module.FuncType(index - added)
 }
 
 // effect is by how many operands an instruction with a fixed type changes the stack.

@@ -28,7 +28,10 @@ func computesNaN(op binary.Opcode) (binary.ValType, bool) {
 }
 
 func (p *canonicalNaN) function(f *function) error {
-	e := edit{old: f.code}
+	if !f.computes {
+		return nil
+	}
+	e := editOf(f.code)
 	var scratch [2]uint32
 	var have [2]bool
 	c := binary.Instructions(f.code)

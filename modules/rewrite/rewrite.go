@@ -125,7 +125,7 @@ func declare(w *binary.Writer, m *binary.Module, o Options, info *Info) []pass {
 		passes = append(passes, &canonicalNaN{info: info})
 	}
 	if o.Depth > 0 {
-		p := &depth{module: m, writer: w, info: info}
+		p := &depth{writer: w, info: info}
 		p.call = w.AddImport(ImportModule, ImportTooDeep, binary.FuncType{})
 		p.left = w.AddGlobal(binary.I32, int64(o.Depth))
 		w.AddExport(ExportDepth, binary.Global, p.left)
@@ -144,12 +144,15 @@ func functions(w *binary.Writer, m *binary.Module, passes []pass) error {
 		return nil
 	}
 	for i := range m.Bodies {
-		if err := checkIndexes(m, i); err != nil {
+		f := &function{index: i, typ: m.Types[m.Functions[i]]}
+		f.own = len(f.typ.Params) + m.Bodies[i].Declared
+		f.locals = f.own
+		var err error
+		if f.survey, err = surveyOf(m, i); err != nil {
 			return fmt.Errorf("function %d: %w", m.ImportedFuncs()+i, err)
 		}
-		f := &function{index: i, typ: m.Types[m.Functions[i]]}
-		f.locals = len(f.typ.Params) + m.Bodies[i].Declared
-		f.code = w.AppendRenumbered(nil, i)
+		b := m.Bodies[i]
+		f.code = w.AppendRenumbered(make([]byte, 0, b.End-b.Code+(b.End-b.Code)/16), i)
 		for _, p := range passes {
 			if err := p.function(f); err != nil {
 				return fmt.Errorf("function %d: %w", m.ImportedFuncs()+i, err)
