@@ -52,7 +52,10 @@ generate: ## rewrite generated and golden files
 .PHONY: fuzz
 fuzz: ## fuzz the readers of hostile bytes, 30 s each
 	go test -run '^$$' -fuzz FuzzDecode -fuzztime 30s ./modules/binary
+	go test -run '^$$' -fuzz FuzzCode -fuzztime 30s ./modules/binary
 	go test -run '^$$' -fuzz FuzzPrepare -fuzztime 30s ./modules
+	go test -run '^$$' -fuzz FuzzApply -fuzztime 30s ./modules/rewrite
+	go test -run '^$$' -fuzz FuzzSame -fuzztime 30s ./modules/rewrite
 
 .PHONY: fixtures
 fixtures: ## rebuild testdata/wasm/*.wasm from their text (needs wat2wasm of the package wabt)
