@@ -35,3 +35,16 @@ const (
 // MaxDuration bounds timer and wait durations in nanoseconds: 100 years. A longer one is clamped, so
 // that due times stay inside what both stores can hold.
 const MaxDuration = int64(100*365*24*3600) * 1_000_000_000
+
+// Limits bound one run. They are decided when the run begins and kept in its first entry, so that a replay
+// meets each of them at the same place whatever the host's configuration is by then.
+type Limits struct {
+	// MemoryPages bounds the guest's memory in pages of 64 KiB; memory.grow beyond it answers -1.
+	MemoryPages uint32 `json:"memory_pages"`
+	// Gas bounds what the guest computes between two things that it sees.
+	Gas int64 `json:"gas"`
+	// RunGas bounds what it computes from its begin to its end.
+	RunGas int64 `json:"run_gas"`
+	// Depth bounds nested calls.
+	Depth int32 `json:"depth"`
+}

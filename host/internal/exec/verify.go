@@ -31,7 +31,7 @@ func (t *Turner) Replay(ctx context.Context, run journal.Run, digest modules.Dig
 		return Report{}, err
 	}
 	x := &execution{run: run, digest: digest, m: newMachine(run.ID[:]), cur: cursor{entries: entries},
-		entry: sandbox.Entry{Kind: abi.EntryWorkflow, Name: run.Entry, Input: run.Input, Info: about(run, run.Digest, 0), Args: []string{argv0(run)}, Gas: t.cfg.gas},
+		entry: sandbox.Entry{Kind: abi.EntryWorkflow, Name: run.Entry, Input: run.Input, Info: about(run, run.Digest, 0), Args: []string{argv0(run)}, Limits: abi.Limits{Gas: t.cfg.gas}},
 		log:   func(int32, string, string) {}}
 	err = x.begin()
 	if err == nil {
@@ -72,7 +72,7 @@ func Describe(ctx context.Context, engine *sandbox.Engine, p *modules.Prepared) 
 	if err != nil {
 		return abi.Manifest{}, err
 	}
-	x := &execution{m: newMachine([]byte(p.Digest)), entry: sandbox.Entry{Kind: abi.EntryDescribe, Args: []string{"describe"}, Gas: abi.MaxGas},
+	x := &execution{m: newMachine([]byte(p.Digest)), entry: sandbox.Entry{Kind: abi.EntryDescribe, Args: []string{"describe"}, Limits: abi.Limits{Gas: abi.MaxGas}},
 		log: func(int32, string, string) {}}
 	end := mod.Run(ctx, x, "")
 	if end.Cause != nil || end.Failure != nil {

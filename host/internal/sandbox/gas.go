@@ -45,8 +45,8 @@ func (in *instance) gas(m api.Module) api.MutableGlobal {
 // outOfGas is called by the guest when its slice is used up: it gets the next one, or is stopped.
 func outOfGas(in *instance, m api.Module, _ []uint64) {
 	left := int64(in.gas(m).Get())
-	if used := in.meter.given - left; in.entry.Gas > 0 && used > in.entry.Gas {
-		in.stop(&Exhausted{Code: abi.CodeOutOfGas, Reason: fmt.Sprintf("the guest computed for more than %d gas without waiting", in.entry.Gas)})
+	if used := in.meter.given - left; in.entry.Limits.Gas > 0 && used > in.entry.Limits.Gas {
+		in.stop(&Exhausted{Code: abi.CodeOutOfGas, Reason: fmt.Sprintf("the guest computed for more than %d gas without waiting", in.entry.Limits.Gas)})
 	}
 	if err := in.ctx.Err(); err != nil {
 		in.stop(err)

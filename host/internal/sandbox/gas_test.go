@@ -30,7 +30,7 @@ func TestGas(t *testing.T) {
 	for name, cfg := range map[string]Config{"compiler": {}, "interpreter": {Interpret: true}} {
 		t.Run(name, func(t *testing.T) {
 			e := newEngine(t, cfg)
-			end := load(t, e, shared(t, "spin")).Run(t.Context(), &fakeWorld{entry: Entry{Gas: 3 * gasSlice}}, "")
+			end := load(t, e, shared(t, "spin")).Run(t.Context(), &fakeWorld{entry: Entry{Limits: abi.Limits{Gas: 3 * gasSlice}}}, "")
 			if end.Cause != nil || end.Failure == nil || end.Failure.Code != abi.CodeOutOfGas {
 				t.Errorf("got %+v, want a failure out_of_gas", end)
 			}

@@ -37,8 +37,8 @@ type Entry struct {
 	Input []byte
 	Info  []byte // JSON for info
 	Args  []string
-	// Gas is how much the guest may compute between two things that it sees; 0 is no bound.
-	Gas int64
+	// Limits bound the execution; a field that is 0 is no bound of its own.
+	Limits abi.Limits
 }
 
 // Poll is what poll_oneoff waits for.
