@@ -144,6 +144,16 @@ type Section struct {
 	Start, Body, End int
 }
 
+// Data is one segment of the data section.
+type Data struct {
+	At       int    // where it stands in the file
+	Passive  bool   // only memory.init copies it
+	Offset   uint32 // in memory, when Constant
+	Constant bool   // the offset is a constant, not the value of a global
+	Start    int    // of its bytes in the file
+	End      int
+}
+
 // Module is what a binary declares.
 type Module struct {
 	Types     []FuncType
@@ -153,7 +163,9 @@ type Module struct {
 	Memories  []Limits
 	Globals   []GlobalType // imported ones first
 	Exports   []Export
-	HasStart  bool // a start section: code that runs at instantiation
+	HasStart  bool   // a start section: code that runs at instantiation
+	Start     uint32 // the function that it names
+	Data      []Data
 	Sections  []Section
 	Bodies    []Body // of each function that is not imported
 
@@ -161,7 +173,6 @@ type Module struct {
 	funcTypes []uint32
 	tableRefs []ValType // what each table holds
 	dataCount int64     // of the data count section, -1 without one
-	segments  int
 }
 
 // FuncType is the type of a function by its index, imported ones first. An index that is too high has the
@@ -172,6 +183,9 @@ func (m *Module) FuncType(index uint32) FuncType {
 	}
 	return m.Types[m.funcTypes[index]]
 }
+
+// Bytes is a part of the file; the caller does not change it.
+func (m *Module) Bytes(start, end int) []byte { return m.file[start:end:end] }
 
 // Size is the length of the file in bytes.
 func (m *Module) Size() int { return len(m.file) }

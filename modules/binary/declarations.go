@@ -232,7 +232,7 @@ func (m *Module) start(r *reader) {
 	case !m.Types[m.funcTypes[index]].Equal(FuncType{}):
 		r.malformed(at, "the start function takes or returns values")
 	}
-	m.HasStart = true
+	m.HasStart, m.Start = true, index
 }
 
 func (m *Module) exports(r *reader) {

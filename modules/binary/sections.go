@@ -157,8 +157,8 @@ func (m *Module) consistent(r *reader) {
 	if len(m.Bodies) != len(m.Functions) {
 		r.malformed(r.end, "%d functions are declared and %d have code", len(m.Functions), len(m.Bodies))
 	}
-	if m.dataCount >= 0 && m.dataCount != int64(m.segments) {
-		r.malformed(r.end, "%d data segments are announced and %d are there", m.dataCount, m.segments)
+	if m.dataCount >= 0 && m.dataCount != int64(len(m.Data)) {
+		r.malformed(r.end, "%d data segments are announced and %d are there", m.dataCount, len(m.Data))
 	}
 }
 

@@ -125,6 +125,7 @@ func (r *reader) locals(at int) int {
 
 func (m *Module) data(r *reader) {
 	n := r.count(maxSegments, 2, "data segments")
+	m.Data = make([]Data, 0, n)
 	for range n {
 		at := r.pos
 		flags := r.u32("a data segment")
@@ -134,13 +135,34 @@ func (m *Module) data(r *reader) {
 		if flags == 2 {
 			r.u32("a memory's index")
 		}
-		if flags != 1 {
-			r.constExpr()
+		d := Data{At: at, Passive: flags == 1}
+		if !d.Passive {
+			d.Offset, d.Constant = r.offset()
 		}
-		r.skip(r.count(len(r.file), 1, "bytes of a data segment"), "a data segment")
+		size := r.count(len(r.file), 1, "bytes of a data segment")
+		d.Start, d.End = r.pos, r.pos+size
+		r.skip(size, "a data segment")
 		if r.err != nil {
 			return
 		}
+		m.Data = append(m.Data, d)
 	}
-	m.segments = n
+}
+
+// offset reads the expression that says where a segment begins; constant when it is an i32 constant alone.
+func (r *reader) offset() (value uint32, constant bool) {
+	at := r.pos
+	r.constExpr()
+	if r.err != nil || r.file[at] != byte(OpI32Const) {
+		return 0, false
+	}
+	pos, shift, v := at+1, 0, int64(0)
+	for ; r.file[pos]&0x80 != 0; pos, shift = pos+1, shift+7 {
+		v |= int64(r.file[pos]&0x7f) << shift
+	}
+	v |= int64(r.file[pos]) << shift
+	if shift += 7; shift < 32 && r.file[pos]&0x40 != 0 {
+		v |= -1 << shift
+	}
+	return uint32(v), pos+2 == r.pos
 }

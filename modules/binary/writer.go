@@ -19,6 +19,7 @@ type Writer struct {
 	memory  *Limits
 	table   *Limits
 	dropped func(Section) bool
+	left    []SectionID
 }
 
 type global struct {
@@ -89,6 +90,9 @@ func (w *Writer) SetTable(l Limits) { w.table = &l }
 // Drop leaves out the custom sections that the function picks.
 func (w *Writer) Drop(pick func(Section) bool) { w.dropped = pick }
 
+// Omit leaves out sections that nothing else in the copy refers to.
+func (w *Writer) Omit(ids ...SectionID) { w.left = append(w.left, ids...) }
+
 // Bytes writes the copy.
 func (w *Writer) Bytes() []byte {
 	out := append(make([]byte, 0, len(w.m.file)+len(w.m.file)/8), w.m.file[:headerSize]...)
@@ -101,6 +105,9 @@ func (w *Writer) Bytes() []byte {
 		for len(missing) > 0 && order[missing[0]] < order[s.ID] {
 			out = appendSection(out, missing[0], w.content(Section{ID: missing[0]}))
 			missing = missing[1:]
+		}
+		if slices.Contains(w.left, s.ID) {
+			continue
 		}
 		if content := w.content(s); content != nil {
 			out = appendSection(out, s.ID, content)

@@ -191,7 +191,7 @@ func exactly(t *testing.T, file []byte) []byte {
 	w := binary.NewWriter(m)
 	passes := declare(w, m, Options{Gas: true}, &Info{})
 	passes[0].(*gas).lend = 0
-	if err := functions(w, m, passes); err != nil {
+	if _, err := functions(w, m, passes, false); err != nil {
 		t.Fatal(err)
 	}
 	return w.Bytes()

@@ -19,7 +19,7 @@ import (
 
 // PipelineVersion names what the passes do to a module. It grows with every change that could give
 // a module other gas, another depth or other bytes: a run stays on the version that it began with.
-const PipelineVersion = 1
+const PipelineVersion = 2
 
 // The names that a rewritten module has beside its own. A module that uses one of them is refused.
 const (
@@ -59,6 +59,9 @@ type Options struct {
 	CanonicalNaN bool
 	// ExportGlobals exports the module's mutable globals as ExportGlobal and their index.
 	ExportGlobals bool
+	// Apart takes the data out of the module, so that it can come with an image of the memory, and makes
+	// the start function an export.
+	Apart bool
 	// Strip leaves out the name section. The other custom sections are always left out, for what they say
 	// about places in the code would be wrong.
 	Strip bool
@@ -81,6 +84,11 @@ type Info struct {
 	CanonicalSites int
 	// Globals are the indexes of the globals that are exported as ExportGlobal.
 	Globals []uint32
+	// Data is what the memory begins with, when it was taken out of the module.
+	Data []Run
+	// Frozen says why the state of an instance is more than its memory and its exported globals, so that it
+	// cannot be kept; empty when it can.
+	Frozen string
 }
 
 // Apply makes a rewritten copy of a module. Every error has a *binary.Error in it: a name of the module that is
@@ -95,8 +103,14 @@ func Apply(m *binary.Module, o Options) (out []byte, info Info, err error) {
 		return nil, Info{}, err
 	}
 	passes := declare(w, m, o, &info)
-	if err := functions(w, m, passes); err != nil {
+	does, err := functions(w, m, passes, o.Apart)
+	if err != nil {
 		return nil, Info{}, err
+	}
+	if o.Apart {
+		if err := apart(w, m, does, &info); err != nil {
+			return nil, Info{}, err
+		}
 	}
 	w.Drop(func(s binary.Section) bool { return s.Name != "name" || o.Strip })
 	out = w.Bytes()
@@ -138,29 +152,31 @@ func declare(w *binary.Writer, m *binary.Module, o Options, info *Info) []pass {
 }
 
 // functions sends every function through the passes. The imports are all declared before, so the code
-// that the passes see has its final numbers.
-func functions(w *binary.Writer, m *binary.Module, passes []pass) error {
-	if len(passes) == 0 {
-		return nil
+// that the passes see has its final numbers. It returns what any of the functions does; look asks for that
+// even when there is no pass.
+func functions(w *binary.Writer, m *binary.Module, passes []pass, look bool) (does survey, err error) {
+	if len(passes) == 0 && !look {
+		return does, nil
 	}
 	for i := range m.Bodies {
 		f := &function{index: i, typ: m.Types[m.Functions[i]]}
 		f.own = len(f.typ.Params) + m.Bodies[i].Declared
 		f.locals = f.own
-		var err error
 		if f.survey, err = surveyOf(m, i); err != nil {
-			return fmt.Errorf("function %d: %w", m.ImportedFuncs()+i, err)
+			return does, fmt.Errorf("function %d: %w", m.ImportedFuncs()+i, err)
 		}
+		does.segments = does.segments || f.survey.segments
+		does.table = does.table || f.survey.table
 		b := m.Bodies[i]
 		f.code = w.AppendRenumbered(make([]byte, 0, b.End-b.Code+(b.End-b.Code)/16), i)
 		for _, p := range passes {
 			if err := p.function(f); err != nil {
-				return fmt.Errorf("function %d: %w", m.ImportedFuncs()+i, err)
+				return does, fmt.Errorf("function %d: %w", m.ImportedFuncs()+i, err)
 			}
 		}
 		w.SetBody(i, f.added, f.code)
 	}
-	return nil
+	return does, nil
 }
 
 // exportGlobals exports the mutable globals that the module defines.

@@ -11,6 +11,8 @@ type survey struct {
 	calls    bool // a function of the module, or one by table
 	returns  bool // with the instruction return
 	computes bool // with instructions that may compute a NaN
+	segments bool // with memory.init or data.drop
+	table    bool // with instructions that change a table or drop its segments
 	highest  int  // the most operands on the stack at a time
 }
 
@@ -41,6 +43,10 @@ func surveyOf(m *binary.Module, i int) (survey, error) {
 			}
 		case binary.OpReturn:
 			s.returns = true
+		case binary.OpMemoryInit, binary.OpDataDrop:
+			s.segments = true
+		case binary.OpTableSet, binary.OpTableInit, binary.OpTableCopy, binary.OpTableGrow, binary.OpTableFill, binary.OpElemDrop:
+			s.table = true
 		default:
 			if _, ok := computesNaN(c.Op); ok {
 				s.computes = true
