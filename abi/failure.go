@@ -28,6 +28,7 @@ const (
 	CodePayloadLarge  = "payload_too_large" // a payload is over its limit
 	CodeOptions       = "invalid_options"   // the options of a request are not what the contract says
 	CodeTooMany       = "too_many_pending"  // a request while as many handles are pending as may be
+	CodePendingLarge  = "pending_too_large" // a request, or an outcome, while the handles hold as many bytes as they may; drop some
 	CodeUnknownEffect = "unknown_effect"    // no handler of that name, or not granted
 	CodeUnknownModule = "unknown_module"    // the options of an activity name a module that is not there, or cannot be run
 	CodeInternal      = "internal"          // the host failed; details are in its log, never in the payload

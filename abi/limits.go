@@ -1,7 +1,12 @@
 package abi
 
-// Limits of version 1. They are part of the contract: a guest that exceeds one gets the same answer
-// on every host and in every replay, so they are constants and not configuration.
+import (
+	"fmt"
+	"strings"
+)
+
+// Limits of version 1. They are part of the contract. Those that Limits has too are ceilings: a host may be told
+// to give less, and what it gives is kept in the run; the others are the same for every run.
 const (
 	// MaxPayload bounds one payload in bytes: an input, a request, an outcome, an output.
 	// 2 MiB, as in the systems that users come from.
@@ -12,12 +17,31 @@ const (
 	MaxOptions = 16 << 10
 	// MaxPending bounds the handles that are pending at once in a run.
 	MaxPending = 2000
+	// MaxPendingBytes bounds the bytes that a run's handles hold: requests that are pending, and outcomes until
+	// drop. 64 MiB, 32 of the largest payloads: as much as a guest's memory may have.
+	MaxPendingBytes = 64 << 20
+	// MaxRequests bounds the requests of one run, ten for each entry that its journal may have: handles cost
+	// memory of the host, also those of requests that were refused or cancelled and never waited for.
+	MaxRequests = 10 * MaxEntries
+	// MaxEntries bounds the entries of one journal before its end. 50,000, as in the systems that users come
+	// from; replaying them takes a tenth of a second.
+	MaxEntries = 50_000
+	// MaxJournalBytes bounds the bytes of a journal's entries: names, requests, options and payloads. 64 MiB, as
+	// in the systems that users come from, is 1.3 KiB an entry; a turn reads them all.
+	MaxJournalBytes = 64 << 20
 	// MaxLogLine bounds one log line in bytes; what is longer is cut and marked.
 	MaxLogLine = 16 << 10
+	// MaxLogBytes bounds the log lines of one run, or of one attempt of an activity, in bytes: 1.3 KiB for each
+	// entry that a journal may have. What comes after is counted and not written.
+	MaxLogBytes = 64 << 20
 	// MaxRandom bounds one call of random in bytes.
 	MaxRandom = 64 << 10
 	// MaxPublished bounds the distinct keys that one run may publish.
 	MaxPublished = 1000
+	// MaxPublishedBytes bounds the keys and values that one run publishes together, in bytes: 16 KiB a key.
+	MaxPublishedBytes = 16 << 20
+	// MaxMemoryPages bounds a guest's memory in pages of 64 KiB: 64 MiB.
+	MaxMemoryPages = 1024
 )
 
 // Gas counts what a guest computes: about one for each instruction, more for operations on many bytes. It is
@@ -25,6 +49,9 @@ const (
 const (
 	// MaxGas bounds what a workflow computes between two things that it sees: some seconds.
 	MaxGas = 10_000_000_000
+	// MaxRunGas bounds what a workflow, or an attempt of an activity, computes from its begin to its end: a thousand
+	// times MaxGas, 200,000,000 for each entry that a journal may have. It is also what one replay may cost: some hours.
+	MaxRunGas = 1000 * MaxGas
 	// MaxActivityGas bounds an attempt of an activity between two things that it sees; its timeout usually
 	// comes first.
 	MaxActivityGas = 200_000_000_000
@@ -41,10 +68,101 @@ const MaxDuration = int64(100*365*24*3600) * 1_000_000_000
 type Limits struct {
 	// MemoryPages bounds the guest's memory in pages of 64 KiB; memory.grow beyond it answers -1.
 	MemoryPages uint32 `json:"memory_pages"`
-	// Gas bounds what the guest computes between two things that it sees.
+	// Gas bounds what the guest computes between two things that it sees. Activities have MaxActivityGas instead.
 	Gas int64 `json:"gas"`
 	// RunGas bounds what it computes from its begin to its end.
 	RunGas int64 `json:"run_gas"`
 	// Depth bounds nested calls.
 	Depth int32 `json:"depth"`
+	// Payload bounds one payload that the guest gives or gets, in bytes.
+	Payload int64 `json:"payload"`
+	// Pending bounds the handles that are pending at once.
+	Pending int64 `json:"pending"`
+	// PendingBytes bounds what the handles hold in bytes: requests that are pending, and outcomes until drop.
+	PendingBytes int64 `json:"pending_bytes"`
+	// Requests bounds the requests from begin to end.
+	Requests int64 `json:"requests"`
+	// PublishedBytes bounds the published keys and values together, in bytes.
+	PublishedBytes int64 `json:"published_bytes"`
+	// Entries bounds the journal's entries before its end.
+	Entries int64 `json:"entries"`
+	// JournalBytes bounds the bytes of the journal's entries before its end.
+	JournalBytes int64 `json:"journal_bytes"`
+	// LogBytes bounds the log lines in bytes; what comes after is counted and not written.
+	LogBytes int64 `json:"log_bytes"`
+}
+
+// DefaultLimits are the ceilings.
+func DefaultLimits() Limits { return Limits{}.WithDefaults() }
+
+// field is one field of a Limits under its JSON name.
+type field struct {
+	name    string
+	ceiling int64
+	get     func() int64
+	set     func(int64)
+}
+
+func fieldOf[T uint32 | int32 | int64](name string, p *T, ceiling int64) field {
+	return field{name: name, ceiling: ceiling, get: func() int64 { return int64(*p) }, set: func(v int64) { *p = T(v) }}
+}
+
+func (l *Limits) fields() []field {
+	return []field{
+		fieldOf("memory_pages", &l.MemoryPages, MaxMemoryPages),
+		fieldOf("gas", &l.Gas, MaxGas),
+		fieldOf("run_gas", &l.RunGas, MaxRunGas),
+		fieldOf("depth", &l.Depth, MaxDepth),
+		fieldOf("payload", &l.Payload, MaxPayload),
+		fieldOf("pending", &l.Pending, MaxPending),
+		fieldOf("pending_bytes", &l.PendingBytes, MaxPendingBytes),
+		fieldOf("requests", &l.Requests, MaxRequests),
+		fieldOf("published_bytes", &l.PublishedBytes, MaxPublishedBytes),
+		fieldOf("entries", &l.Entries, MaxEntries),
+		fieldOf("journal_bytes", &l.JournalBytes, MaxJournalBytes),
+		fieldOf("log_bytes", &l.LogBytes, MaxLogBytes),
+	}
+}
+
+// WithDefaults returns l with each field that is 0 set to its ceiling.
+func (l Limits) WithDefaults() Limits {
+	for _, f := range l.fields() {
+		if f.get() == 0 {
+			f.set(f.ceiling)
+		}
+	}
+	return l
+}
+
+func (f field) check(v int64) error {
+	if v < 1 || v > f.ceiling {
+		return fmt.Errorf("limit %s is %d, outside 1 to %d", f.name, v, f.ceiling)
+	}
+	return nil
+}
+
+// Check says which field is not from 1 to its ceiling.
+func (l Limits) Check() error {
+	for _, f := range l.fields() {
+		if err := f.check(f.get()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Set sets the field with that JSON name. It fails when there is none, or v is not from 1 to its ceiling.
+func (l *Limits) Set(name string, v int64) error {
+	var names []string
+	for _, f := range l.fields() {
+		if f.name == name {
+			if err := f.check(v); err != nil {
+				return err
+			}
+			f.set(v)
+			return nil
+		}
+		names = append(names, f.name)
+	}
+	return fmt.Errorf("there is no limit %.40q; there are %s", name, strings.Join(names, ", "))
 }

@@ -40,6 +40,7 @@ type contract struct {
 	Codes              []row
 	Limits             []row
 	Options, Retry     []row
+	RunLimits          []row
 	Kinds              []row
 	Pending            []abi.Function // specified, not implemented
 	CompletionFD       int
@@ -109,7 +110,7 @@ func load(sources string) (contract, error) {
 	for i := range c.Limits {
 		c.Limits[i].Value = strconv.FormatInt(limitValues[c.Limits[i].Name], 10)
 	}
-	for typ, into := range map[string]*[]row{"Options": &c.Options, "Retry": &c.Retry, "Manifest": &c.Manifest} {
+	for typ, into := range map[string]*[]row{"Options": &c.Options, "Retry": &c.Retry, "Manifest": &c.Manifest, "Limits": &c.RunLimits} {
 		if *into, err = fields(sources, typ); err != nil {
 			return c, err
 		}
@@ -119,8 +120,10 @@ func load(sources string) (contract, error) {
 
 // limitValues gives the value of each limit; a test fails when one is missing.
 var limitValues = map[string]int64{
-	"MaxGas": abi.MaxGas, "MaxActivityGas": abi.MaxActivityGas, "MaxDepth": abi.MaxDepth,
+	"MaxGas": abi.MaxGas, "MaxRunGas": abi.MaxRunGas, "MaxActivityGas": abi.MaxActivityGas, "MaxDepth": abi.MaxDepth,
 	"MaxPayload": abi.MaxPayload, "MaxName": abi.MaxName, "MaxOptions": abi.MaxOptions, "MaxPending": abi.MaxPending, "MaxLogLine": abi.MaxLogLine,
+	"MaxPendingBytes": abi.MaxPendingBytes, "MaxRequests": abi.MaxRequests, "MaxEntries": abi.MaxEntries, "MaxJournalBytes": abi.MaxJournalBytes,
+	"MaxLogBytes": abi.MaxLogBytes, "MaxPublishedBytes": abi.MaxPublishedBytes, "MaxMemoryPages": abi.MaxMemoryPages,
 	"MaxRandom": abi.MaxRandom, "MaxPublished": abi.MaxPublished, "MaxDuration": abi.MaxDuration,
 }
 

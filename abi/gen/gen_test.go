@@ -58,7 +58,7 @@ func TestDocsSayEverything(t *testing.T) {
 	if len(c.Limits) != len(limitValues) {
 		t.Errorf("got %d limits in the sources, want %d", len(c.Limits), len(limitValues))
 	}
-	for _, rows := range [][]row{c.Codes, c.Limits, c.Options, c.Retry} {
+	for _, rows := range [][]row{c.Codes, c.Limits, c.Options, c.Retry, c.RunLimits} {
 		for _, r := range rows {
 			if r.Doc == "" || r.Value == "0" {
 				t.Errorf("%s: got doc %q and value %q, want both", r.Name, r.Doc, r.Value)
