@@ -57,6 +57,11 @@ var Codes = []Code{
 	// Modules.
 	{Code: "module_not_found", Status: 404, Title: "The tenant has no such workflow or module", Fix: "push it; reprise module list shows what is there"},
 	{Code: "digest_mismatch", Status: 409, Title: "The bytes have another digest than was expected", Fix: "send the file that the digest was made from"},
+	{Code: "signature_missing", Status: 403, Title: "The module is not signed, and the tenant's must be", Fix: "sign it with reprise module sign, and push it with --signature; see docs/MODULES.md"},
+	{Code: "signature_untrusted", Status: 403, Title: "The module is signed by a key that is not trusted", Fix: "sign it with a key that the host was given by --trust-key"},
+	{Code: "signature_mismatch", Status: 403, Title: "The signature is of another module or workflow, or was changed", Fix: "sign the file that is pushed, for the name that it is pushed under"},
+	{Code: "signature_expired", Status: 403, Title: "The signature has expired", Fix: "sign the module again with a later --expires"},
+	{Code: "invalid_signature", Status: 400, Title: "This is not a signature of a module", Fix: "send what reprise module sign wrote, whole and unchanged"},
 	{Code: "empty", Status: 400, Title: "The file is empty", Fix: "build the module again"},
 	{Code: "not_wasm", Status: 400, Title: "The file is not WebAssembly", Fix: "push the .wasm file that the toolchain built"},
 	{Code: "component", Status: 400, Title: "The file is a component, and the host runs core modules", Fix: "build a core module for WASI preview 1, without a componentize step"},
