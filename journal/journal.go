@@ -81,7 +81,7 @@ type Kind string
 
 // The kinds of entry.
 const (
-	KindStarted   Kind = "started"   // seq 0: the first turn began; Name is the entry, Request the input's SHA-256 as a JSON string
+	KindStarted   Kind = "started"   // seq 0: the first turn began; Name is the entry, Request the input's SHA-256 as a JSON string, Options the pipeline and limits that bind the run
 	KindEffect    Kind = "effect"    // an effect's outcome became visible
 	KindActivity  Kind = "activity"  // an activity's outcome became visible
 	KindTimer     Kind = "timer"     // a timer handle fired; Request is its due time as a JSON string
@@ -217,5 +217,11 @@ var (
 	ErrSchema = errors.New("schema is newer than this program")
 )
 
-// MaxQueued bounds the signals that wait in one run's inbox.
-const MaxQueued = 10_000
+// Bounds of the signals that wait in one run's inbox.
+const (
+	// MaxQueued bounds their number.
+	MaxQueued = 10_000
+	// MaxQueuedBytes bounds the bytes of their payloads: 16 of the largest, or 3.3 KiB each of as many as may
+	// wait. A turn reads them all.
+	MaxQueuedBytes = 32 << 20
+)

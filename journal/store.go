@@ -38,7 +38,8 @@ type Inbox interface {
 	// Signal queues a signal; id is the sender's and makes it idempotent. A waiting run becomes ready in
 	// the same transaction. duplicate is true when the id was taken before with the same name and payload.
 	// Returns ErrNotFound, ErrState when the run is terminal, ErrConflict when the id was used with other
-	// content, ErrQuota when MaxQueued signals wait.
+	// content, ErrQuota when MaxQueued signals wait,
+	// or this one would take the bytes of those that wait over MaxQueuedBytes.
 	Signal(ctx context.Context, t tenant.ID, run RunID, id, name string, payload []byte) (duplicate bool, err error)
 	// RequestCancel asks a run to end. A waiting run becomes ready; a run that is blocked or paused, or
 	// ready without an entry, is cancelled at once. Asking twice, or asking a terminal run that

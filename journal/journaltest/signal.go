@@ -1,8 +1,11 @@
 package journaltest
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"reprise/abi"
@@ -90,6 +93,8 @@ func testSignal(t *testing.T, open Open) {
 			f.want("signal", err, journal.ErrNotFound)
 		}},
 		{"quota", signalQuota},
+		{"quota of bytes", signalQuotaBytes},
+		{"quota of bytes for many senders", signalQuotaRace},
 	})
 }
 
@@ -160,4 +165,68 @@ func signalQuota(f *fixture) {
 	f.signal(l.Run, "one more")
 	_, err = f.Store.Signal(f.Context(), acme, l.Run, "two more", "paid", nil)
 	f.want("signal when the freed place is taken", err, journal.ErrQuota)
+}
+
+// signalQuotaBytes fills an inbox to the last byte, and frees and fills it again in each way that a signal leaves it.
+func signalQuotaBytes(f *fixture) {
+	const each = journal.MaxQueuedBytes / 4
+	l := f.owned()
+	f.commit(l, journal.Batch{Stash: []journal.Arrival{done(1, strings.Repeat("not a signal", 1000))}})
+	send := func(id string, size int) error {
+		_, err := f.Store.Signal(f.Context(), acme, l.Run, id, "paid", make([]byte, size))
+		return err
+	}
+	full := func(when string) {
+		f.Helper()
+		f.want(when+": one byte more", send("more", 1), journal.ErrQuota)
+		f.must(send("nothing "+when, 0))
+	}
+	for _, id := range []string{"a", "b", "c"} {
+		f.must(send(id, each))
+	}
+	f.want("one byte too large", send("d", each+1), journal.ErrQuota)
+	f.must(send("d", each))
+	full("at the limit")
+	if dup, err := f.Store.Signal(f.Context(), acme, l.Run, "a", "paid", make([]byte, each)); err != nil || !dup {
+		f.Fatalf("repeat at the limit: got duplicate %v, %v, want true", dup, err)
+	}
+	seen := func(seq int64, observed ...string) journal.Batch {
+		return journal.Batch{Entries: entries(seq, 1), Observed: observed}
+	}
+	f.commit(l, seen(0, "signal:a", "signal:a", "op:1", "signal:never sent"))
+	f.commit(l, seen(0, "signal:a", "signal:a", "op:1", "signal:never sent")) // a repeat
+	f.want("more than was freed", send("e", each+1), journal.ErrQuota)
+	f.must(send("e", each))
+	full("after one was seen")
+	f.commit(l, journal.Batch{Observed: []string{"signal:a"}}) // long seen
+	full("after it was seen again")
+	again := seen(1, "signal:b", "signal:c")
+	again.Next = &journal.Transition{State: journal.Ready}
+	f.commit(l, again)
+	f.commit(l, again) // a repeat
+	f.must(send("f", each))
+	f.must(send("g", each))
+	full("after two were seen at the end of a turn")
+}
+
+// signalQuotaRace has twice as many senders as there is room for.
+func signalQuotaRace(f *fixture) {
+	const each = journal.MaxQueuedBytes / 4
+	r := f.create(f.newRun())
+	var taken atomic.Int32
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			switch _, err := f.Store.Signal(f.Context(), acme, r.ID, fmt.Sprint(i), "paid", make([]byte, each)); {
+			case err == nil:
+				taken.Add(1)
+			case !errors.Is(err, journal.ErrQuota):
+				f.Errorf("signal %d: got %v, want %v", i, err, journal.ErrQuota)
+			}
+		})
+	}
+	wg.Wait()
+	if got := taken.Load(); got != 4 {
+		f.Errorf("got %d signals taken, want 4", got)
+	}
 }

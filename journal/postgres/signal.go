@@ -23,6 +23,7 @@ run AS (
   UPDATE reprise.runs r SET
     inbox_pos = r.inbox_pos + 1,
     mail_pos = r.inbox_pos + 1,
+    queued_bytes = r.queued_bytes + octet_length($5::bytea),
     updated_at = clock.now,
     state = CASE WHEN r.state = 'waiting' THEN 'ready' ELSE r.state END,
     wake_at = CASE WHEN r.state = 'waiting' THEN clock.now ELSE r.wake_at END,
@@ -30,6 +31,7 @@ run AS (
   FROM clock
   WHERE r.tenant = $1 AND r.id = $2 AND r.finished_at IS NULL
     AND NOT EXISTS (SELECT FROM reprise.inbox i WHERE i.tenant = r.tenant AND i.run = r.no AND i.id = $3)
+    AND r.queued_bytes + octet_length($5::bytea) <= $8
     AND (r.inbox_pos < $6 OR $6 > (
       SELECT count(*) FROM reprise.inbox i WHERE i.tenant = r.tenant AND i.run = r.no AND i.open AND i.kind = 'signal'))
   RETURNING r.no, r.inbox_pos
@@ -40,7 +42,7 @@ SELECT $1, run.no, $3, run.inbox_pos, 'signal', $7, $4, $5, clock.now FROM run, 
 // Primary keys of runs and inbox, index inbox_open.
 const explainSignalSQL = `
 SELECT r.finished_at IS NOT NULL, i.id IS NOT NULL, coalesce(i.name = $4 AND coalesce(i.payload, '') = $5, false), (
-  SELECT count(*) FROM reprise.inbox q WHERE q.tenant = r.tenant AND q.run = r.no AND q.open AND q.kind = 'signal')
+  SELECT count(*) FROM reprise.inbox q WHERE q.tenant = r.tenant AND q.run = r.no AND q.open AND q.kind = 'signal'), r.queued_bytes
 FROM reprise.runs r LEFT JOIN reprise.inbox i ON i.tenant = r.tenant AND i.run = r.no AND i.id = $3
 WHERE r.tenant = $1 AND r.id = $2`
 
@@ -60,9 +62,12 @@ func (s *Store) Signal(ctx context.Context, t tenant.ID, run journal.RunID, id, 
 }
 
 func (s *Store) signalOnce(ctx context.Context, t tenant.ID, run journal.RunID, id, name string, payload []byte) (duplicate bool, err error) {
+	if payload == nil {
+		payload = []byte{}
+	}
 	key := []byte(signalPrefix + id)
 	for range maxTries {
-		tag, err := s.pool.Exec(ctx, s.in(signalSQL), string(t), uuidOf(run), key, []byte(name), payload, int64(journal.MaxQueued), journal.NoOp)
+		tag, err := s.pool.Exec(ctx, s.in(signalSQL), string(t), uuidOf(run), key, []byte(name), payload, int64(journal.MaxQueued), journal.NoOp, int64(journal.MaxQueuedBytes))
 		if err != nil && !isState(err, uniqueViolation) {
 			return false, err
 		}
@@ -70,11 +75,8 @@ func (s *Store) signalOnce(ctx context.Context, t tenant.ID, run journal.RunID, 
 			return false, nil
 		}
 		var ended, there, same bool
-		var queued int64
-		if payload == nil {
-			payload = []byte{}
-		}
-		err = s.pool.QueryRow(ctx, s.in(explainSignalSQL), string(t), uuidOf(run), key, []byte(name), payload).Scan(&ended, &there, &same, &queued)
+		var queued, bytes int64
+		err = s.pool.QueryRow(ctx, s.in(explainSignalSQL), string(t), uuidOf(run), key, []byte(name), payload).Scan(&ended, &there, &same, &queued, &bytes)
 		switch {
 		case errors.Is(err, pgx.ErrNoRows):
 			return false, journal.ErrNotFound
@@ -88,6 +90,8 @@ func (s *Store) signalOnce(ctx context.Context, t tenant.ID, run journal.RunID, 
 			return false, fmt.Errorf("the run has ended: %w", journal.ErrState)
 		case queued >= journal.MaxQueued:
 			return false, fmt.Errorf("%d signals wait: %w", queued, journal.ErrQuota)
+		case bytes+int64(len(payload)) > journal.MaxQueuedBytes:
+			return false, fmt.Errorf("signals of %d bytes wait: %w", bytes, journal.ErrQuota)
 		}
 	}
 	return false, fmt.Errorf("other signals keep coming first: %w", journal.ErrQuota)

@@ -84,7 +84,21 @@ c AS MATERIALIZED (
 ),`
 
 const fenceSetInbox = `,
-    inbox_pos = r.inbox_pos + (SELECT count(*) FROM c WHERE c.n = b.n)`
+    inbox_pos = r.inbox_pos + (SELECT count(*) FROM c WHERE c.n = b.n),
+    queued_bytes = r.queued_bytes - coalesce((SELECT seen.bytes FROM seen WHERE seen.n = b.n), 0)`
+
+// seen sums the payloads of the signals that leave the queue. Nobody but the run's owner closes an arrival, and
+// it names only what it has read, so what this reads is still so when the fence holds. Primary keys: runs, inbox.
+const seenSignals = `
+seen AS MATERIALIZED (
+  SELECT o.n, sum(octet_length(i.payload)) AS bytes
+  FROM (SELECT DISTINCT n, id FROM unnest($39::bigint[], $40::bytea[]) AS o(n, id)) o
+  JOIN b USING (n)
+  JOIN reprise.runs r ON r.tenant = b.tenant AND r.id = b.id
+  JOIN reprise.inbox i ON i.tenant = r.tenant AND i.run = r.no AND i.id = o.id
+  WHERE i.open AND i.kind = 'signal'
+  GROUP BY o.n
+),`
 
 const fenceReturnInbox = `,
     r.inbox_pos - (SELECT count(*) FROM c WHERE c.n = b.n) AS old_pos`
@@ -118,6 +132,6 @@ published AS (
 // Most groups hold nothing but entries and transitions, and their statement is shorter.
 const (
 	entriesOnlySQL = groupHead + fenceSet + fenceWhere + `),` + insertEntries + groupTail
-	wholeSQL       = groupHead + changedStash + fenceSet + fenceSetInbox + fenceWhere + fenceReturnInbox + `),` +
+	wholeSQL       = groupHead + changedStash + seenSignals + fenceSet + fenceSetInbox + fenceWhere + fenceReturnInbox + `),` +
 		insertEntries + writeOthers + groupTail
 )

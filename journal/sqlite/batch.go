@@ -18,7 +18,7 @@ func (t *tx) writeBatch(r *leasedRun, l journal.Lease, b journal.Batch) error {
 			return fmt.Errorf("stash %s: %w", a.ID, err)
 		}
 	}
-	signals, err := t.observe(r.n, b.Observed)
+	seen, err := t.observe(r.n, b.Observed)
 	if err != nil {
 		return fmt.Errorf("observe: %w", err)
 	}
@@ -28,10 +28,10 @@ func (t *tx) writeBatch(r *leasedRun, l journal.Lease, b journal.Batch) error {
 		}
 	}
 	if b.Next != nil {
-		return t.release(r, *b.Next, signals, releaseDigest(b))
+		return t.release(r, *b.Next, seen, releaseDigest(b))
 	}
-	_, err = t.exec(`UPDATE runs SET next_seq = ?, inbox_pos = ?, queued = queued - ?, updated_at = ? WHERE n = ?`,
-		r.NextSeq, r.inboxPos, signals, micro(t.now), r.n)
+	_, err = t.exec(`UPDATE runs SET next_seq = ?, inbox_pos = ?, queued = queued - ?, queued_bytes = queued_bytes - ?, updated_at = ? WHERE n = ?`,
+		r.NextSeq, r.inboxPos, seen.count, seen.bytes, micro(t.now), r.n)
 	return err
 }
 
@@ -83,17 +83,21 @@ func (t *tx) stash(r *leasedRun, a journal.Arrival) error {
 	return err
 }
 
-// observe closes arrivals and returns how many of them were signals. Index inbox_by_id.
-func (t *tx) observe(n int64, ids []string) (signals int64, err error) {
+// observe closes arrivals and returns what they leave of the queue. Index inbox_by_id.
+func (t *tx) observe(n int64, ids []string) (seen queued, err error) {
 	for _, id := range ids {
-		var signal int64
-		_, err := t.row(`UPDATE inbox SET open = 0, payload = x'' WHERE run = ? AND id = ? AND open = 1 RETURNING kind = 'signal'`, []any{n, id}, &signal)
-		if err != nil {
-			return 0, err
+		var signal, size int64
+		open, err := t.row(`SELECT kind = 'signal', length(payload) FROM inbox WHERE run = ? AND id = ? AND open = 1`, []any{n, id}, &signal, &size)
+		if err == nil && open {
+			_, err = t.exec(`UPDATE inbox SET open = 0, payload = x'' WHERE run = ? AND id = ?`, n, id)
 		}
-		signals += signal
+		if err != nil {
+			return seen, err
+		}
+		seen.count += signal
+		seen.bytes += signal * size
 	}
-	return signals, nil
+	return seen, nil
 }
 
 // publish writes a value. Index published_by_key.
@@ -105,7 +109,7 @@ func (t *tx) publish(n int64, p journal.Published) error {
 
 // release moves the run to its next state and gives the lease up. A run that would wait while
 // something from outside has not been seen is ready instead.
-func (t *tx) release(r *leasedRun, next journal.Transition, signals int64, digest []byte) error {
+func (t *tx) release(r *leasedRun, next journal.Transition, seen queued, digest []byte) error {
 	r.State = next.State
 	if next.State == journal.Waiting && r.mailPos > next.SeenPos {
 		r.State = journal.Ready
@@ -126,8 +130,8 @@ func (t *tx) release(r *leasedRun, next journal.Transition, signals int64, diges
 		finished = &now
 	}
 	_, err := t.exec(`UPDATE runs SET state = ?, released_by = ?, owner = '', attempts = CASE WHEN ? THEN attempts ELSE 0 END, reason = ?, waiting = ?,
-			next_seq = ?, inbox_pos = ?, queued = queued - ?, due_at = ?, updated_at = ?, finished_at = ? WHERE n = ?`,
-		r.State, digest, next.KeepAttempts, forPeople(next.Reason), waiting, r.NextSeq, r.inboxPos, signals, due, now, finished, r.n)
+			next_seq = ?, inbox_pos = ?, queued = queued - ?, queued_bytes = queued_bytes - ?, due_at = ?, updated_at = ?, finished_at = ? WHERE n = ?`,
+		r.State, digest, next.KeepAttempts, forPeople(next.Reason), waiting, r.NextSeq, r.inboxPos, seen.count, seen.bytes, due, now, finished, r.n)
 	if err == nil && r.State.Terminal() {
 		err = t.putResult(r.n, next.Output, next.Failure)
 	}

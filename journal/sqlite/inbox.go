@@ -42,7 +42,7 @@ func (t *tx) signal(owner tenant.ID, id journal.RunID, a journal.Arrival) (dupli
 		return false, journal.ErrConflict
 	case r.State.Terminal():
 		return false, journal.ErrState
-	case r.queued >= journal.MaxQueued:
+	case r.queued.count >= journal.MaxQueued, r.queued.bytes+int64(len(a.Payload)) > journal.MaxQueuedBytes:
 		return false, journal.ErrQuota
 	}
 	if err := t.arrive(&r, a, digest); err != nil {
@@ -55,8 +55,8 @@ func (t *tx) signal(owner tenant.ID, id journal.RunID, a journal.Arrival) (dupli
 // receiver reads what an arrival needs to know of its run, by the unique index on (tenant, id).
 // Returns journal.ErrNotFound.
 func (t *tx) receiver(owner tenant.ID, id journal.RunID) (r run, err error) {
-	found, err := t.row(`SELECT n, state, inbox_pos, queued FROM runs WHERE tenant = ? AND id = ?`, []any{owner, id[:]},
-		&r.n, &r.State, &r.InboxPos, &r.queued)
+	found, err := t.row(`SELECT n, state, inbox_pos, queued, queued_bytes FROM runs WHERE tenant = ? AND id = ?`, []any{owner, id[:]},
+		&r.n, &r.State, &r.InboxPos, &r.queued.count, &r.queued.bytes)
 	if err == nil && !found {
 		err = journal.ErrNotFound
 	}
@@ -73,12 +73,12 @@ func (t *tx) arrive(r *run, a journal.Arrival, digest []byte) error {
 	if err != nil {
 		return fmt.Errorf("insert arrival: %w", err)
 	}
-	queued := 0
+	var q queued
 	if a.Kind == journal.ArrivalSignal {
-		queued = 1
+		q = queued{1, int64(len(a.Payload))}
 	}
-	_, err = t.exec(`UPDATE runs SET inbox_pos = ?, mail_pos = ?, queued = queued + ?, updated_at = ? WHERE n = ?`,
-		a.Pos, a.Pos, queued, micro(t.now), r.n)
+	_, err = t.exec(`UPDATE runs SET inbox_pos = ?, mail_pos = ?, queued = queued + ?, queued_bytes = queued_bytes + ?, updated_at = ? WHERE n = ?`,
+		a.Pos, a.Pos, q.count, q.bytes, micro(t.now), r.n)
 	if err == nil && r.State == journal.Waiting {
 		err = t.makeReady(r.n)
 	}
