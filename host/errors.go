@@ -9,6 +9,7 @@ type ErrorKind string
 // The classes.
 const (
 	Invalid     ErrorKind = "invalid"     // the request is wrong: 400 or 422, exit 1
+	Forbidden   ErrorKind = "forbidden"   // 403, exit 5
 	NotFound    ErrorKind = "not_found"   // 404, exit 3
 	Conflict    ErrorKind = "conflict"    // 409, exit 4
 	TooLarge    ErrorKind = "too_large"   // 413, exit 1

@@ -9,14 +9,17 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"sync"
 	"time"
 
 	"reprise/host/effect"
 	"reprise/host/internal/exec"
+	"reprise/host/internal/gate"
 	"reprise/host/internal/sandbox"
 	"reprise/host/internal/sched"
 	"reprise/journal"
+	"reprise/modules"
 )
 
 // Config says how a host runs. Store is required; every other zero value is a documented default.
@@ -45,6 +48,11 @@ type Config struct {
 	// two arguments, which are added here, and its standard input. SelfCompiler names this program.
 	// Default: compile in this process, which a hostile module can then stall or kill.
 	Compiler []string
+	// Trust says whose signatures pushed modules need. Default: none are needed.
+	Trust modules.Trust
+	// MaxPreparing bounds the modules that are checked, rewritten and compiled at once after an upload; one tenant
+	// gets half of it. Default one a processor, at least 2.
+	MaxPreparing int
 	// Logger gets what the host and its guests say. Default: discard.
 	Logger *slog.Logger
 }
@@ -68,6 +76,9 @@ func (c Config) withDefaults() Config {
 	if c.MaxAttempts == 0 {
 		c.MaxAttempts = 5
 	}
+	if c.MaxPreparing < 1 {
+		c.MaxPreparing = max(2, runtime.GOMAXPROCS(0))
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -79,6 +90,7 @@ type Host struct {
 	cfg       Config
 	engine    *sandbox.Engine // runs guests
 	describer *sandbox.Engine // asks modules for their manifest; can be stopped at any point
+	preparing *gate.Gate      // of modules that are pushed
 	turner    *exec.Turner
 	sched     *sched.Dispatcher
 	ended     *broadcast
@@ -103,7 +115,7 @@ func New(cfg Config) (*Host, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("host: %w", err), engine.Close(ctx))
 	}
-	h := &Host{cfg: cfg, engine: engine, describer: describer, ended: newBroadcast()}
+	h := &Host{cfg: cfg, engine: engine, describer: describer, preparing: newPreparing(cfg.MaxPreparing), ended: newBroadcast()}
 	clock := &sched.Clock{}
 	h.turner = exec.New(exec.Config{Store: cfg.Store, Engine: engine, Effects: cfg.Effects, Clock: clock, HoldFor: cfg.HoldFor,
 		MaxAttempts: cfg.MaxAttempts, Logger: cfg.Logger, Ended: h.ended.tell})

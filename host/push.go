@@ -5,58 +5,78 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
-	"reprise/host/internal/exec"
 	"reprise/modules"
 	"reprise/tenant"
 )
 
-// describeFor bounds what a module may take to describe itself at its upload.
-const describeFor = 5 * time.Second
-
 // PushModule takes a module: checks it, stores it, and points name at it. Nothing is stored of a module
-// that is refused. What is wrong with it is a *modules.RefusedError.
-func (h *Host) PushModule(ctx context.Context, t tenant.ID, name string, bytes []byte, expect modules.Digest) (Pushed, error) {
+// that is refused. What is wrong with it is a *modules.RefusedError. When the tenant has trusted keys, one of
+// sigs must vouch for it: until then nothing reads the bytes but the digest.
+func (h *Host) PushModule(ctx context.Context, t tenant.ID, name string, bytes []byte, expect modules.Digest, sigs ...modules.Signature) (Pushed, error) {
 	if name != "" {
 		if err := modules.CheckName(name); err != nil {
 			return Pushed{}, err
 		}
 	}
-	p, err := modules.Prepare(ctx, bytes)
-	if err != nil {
-		return Pushed{}, err
-	}
-	if expect != "" && p.Digest != expect {
-		return Pushed{}, &Error{Kind: Conflict, Code: "digest_mismatch", What: fmt.Sprintf("the bytes have the digest %s, not %s", p.Digest, expect),
+	digest := modules.DigestOf(bytes)
+	if expect != "" && digest != expect {
+		return Pushed{}, &Error{Kind: Conflict, Code: "digest_mismatch", What: fmt.Sprintf("the bytes have the digest %s, not %s", digest, expect),
 			Where: "digest", Fix: "send the file that the digest was made from"}
 	}
-	out := Pushed{Module: modules.Module{Tenant: t, Digest: p.Digest, Size: p.Size, Shape: p.Shape, Imports: p.Imports}}
-	if _, err := h.engine.Load(ctx, p); err != nil {
+	signer, err := h.vouched(ctx, t, digest, name, sigs)
+	if err != nil {
 		return Pushed{}, err
 	}
-	dctx, cancel := context.WithTimeout(ctx, describeFor)
-	out.Module.Manifest, err = exec.Describe(dctx, h.describer, p)
-	cancel()
-	if err != nil {
+	log := h.cfg.Logger.With("tenant", string(t), "module", digest.Short())
+	if signer != "" {
+		log = log.With("signed_by", signer)
+	}
+	var out Pushed
+	if out.Module, err = h.prepare(ctx, t, digest, bytes); err != nil {
 		return Pushed{}, err
 	}
 	if out.Created, err = h.cfg.Store.PutModule(ctx, out.Module, bytes); err != nil {
-		return Pushed{}, fmt.Errorf("store module %s: %w", p.Digest.Short(), err)
+		return Pushed{}, fmt.Errorf("store module %s: %w", digest.Short(), err)
 	}
-	if out.Module, err = h.cfg.Store.Module(ctx, t, p.Digest); err != nil {
-		return Pushed{}, fmt.Errorf("read module %s: %w", p.Digest.Short(), err)
+	if out.Module, err = h.cfg.Store.Module(ctx, t, digest); err != nil {
+		return Pushed{}, fmt.Errorf("read module %s: %w", digest.Short(), err)
+	}
+	if out.Created {
+		log.Info("module stored", "size", out.Module.Size)
 	}
 	if name == "" {
 		return out, nil
 	}
-	if out.Alias, out.Moved, err = h.cfg.Store.SetAlias(ctx, t, name, p.Digest); err != nil {
+	if out.Alias, out.Moved, err = h.cfg.Store.SetAlias(ctx, t, name, digest); err != nil {
 		return Pushed{}, fmt.Errorf("publish workflow %s: %w", name, err)
 	}
 	if out.Moved {
-		h.cfg.Logger.Info("workflow published", "tenant", string(t), "workflow", name, "version", out.Alias.Version, "module", p.Digest.Short())
+		log.Info("workflow published", "workflow", name, "version", out.Alias.Version)
 	}
 	return out, nil
+}
+
+// vouched returns the key that vouches for a module, empty when the tenant's modules need none. Expiry is
+// judged by the store's clock, which all nodes share.
+func (h *Host) vouched(ctx context.Context, t tenant.ID, d modules.Digest, name string, sigs []modules.Signature) (signer string, err error) {
+	keys := h.cfg.Trust.Keys(t)
+	if len(keys) == 0 {
+		return "", nil
+	}
+	now, err := h.cfg.Store.Now(ctx)
+	if err != nil {
+		return "", fmt.Errorf("read the journal's clock: %w", err)
+	}
+	key, err := modules.Verify(d, name, sigs, keys, now)
+	var refused *modules.RefusedError
+	switch {
+	case errors.As(err, &refused):
+		return "", &Error{Kind: Forbidden, Code: refused.Code, What: refused.What, Where: refused.Where, Fix: refused.Fix, Err: err}
+	case err != nil:
+		return "", err
+	}
+	return key.String(), nil
 }
 
 // Modules lists a tenant's modules with the names that point at them.

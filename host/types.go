@@ -68,8 +68,9 @@ type UseCases interface {
 	Resume(ctx context.Context, t tenant.ID, id journal.RunID) (journal.Run, error)
 	// Replay replays a run's journal against its own module, or another when digest is not empty.
 	Replay(ctx context.Context, t tenant.ID, id journal.RunID, digest modules.Digest) (Replay, error)
-	// PushModule takes a module's bytes; name may be empty (no alias), expect may be empty (no check).
-	PushModule(ctx context.Context, t tenant.ID, name string, bytes []byte, expect modules.Digest) (Pushed, error)
+	// PushModule takes a module's bytes; name may be empty (no alias), expect may be empty (no check). One of
+	// sigs must vouch for them when the tenant has trusted keys.
+	PushModule(ctx context.Context, t tenant.ID, name string, bytes []byte, expect modules.Digest, sigs ...modules.Signature) (Pushed, error)
 	Modules(ctx context.Context, t tenant.ID) ([]ModuleView, error)
 	// Module finds a module by workflow name or digest.
 	Module(ctx context.Context, t tenant.ID, ref string) (ModuleView, error)

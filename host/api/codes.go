@@ -62,6 +62,8 @@ var Codes = []Code{
 	{Code: "signature_mismatch", Status: 403, Title: "The signature is of another module or workflow, or was changed", Fix: "sign the file that is pushed, for the name that it is pushed under"},
 	{Code: "signature_expired", Status: 403, Title: "The signature has expired", Fix: "sign the module again with a later --expires"},
 	{Code: "invalid_signature", Status: 400, Title: "This is not a signature of a module", Fix: "send what reprise module sign wrote, whole and unchanged"},
+	{Code: "uploads_queued", Status: 429, Title: "Too many uploads of the tenant are under way", Fix: "push fewer modules at once, and this one again later", Retryable: true},
+	{Code: "uploads_busy", Status: 503, Title: "The node has more uploads than it can take now", Fix: "push the module again later, or to another node", Retryable: true},
 	{Code: "empty", Status: 400, Title: "The file is empty", Fix: "build the module again"},
 	{Code: "not_wasm", Status: 400, Title: "The file is not WebAssembly", Fix: "push the .wasm file that the toolchain built"},
 	{Code: "component", Status: 400, Title: "The file is a component, and the host runs core modules", Fix: "build a core module for WASI preview 1, without a componentize step"},

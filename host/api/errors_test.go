@@ -117,6 +117,7 @@ func TestErrorsOfUseCases(t *testing.T) {
 		retryable bool
 	}{
 		{&host.Error{Kind: host.Invalid, Code: "unknown_entry"}, 400, "unknown_entry", false},
+		{&host.Error{Kind: host.Forbidden, Code: "signature_missing"}, 403, "signature_missing", false},
 		{&host.Error{Kind: host.NotFound, Code: "run_not_found"}, 404, "run_not_found", false},
 		{&host.Error{Kind: host.Conflict, Code: "run_ended"}, 409, "run_ended", false},
 		{&host.Error{Kind: host.TooLarge, Code: "payload_too_large"}, 413, "payload_too_large", false},

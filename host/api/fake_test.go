@@ -156,7 +156,7 @@ func (f *fake) Replay(_ context.Context, t tenant.ID, id journal.RunID, d module
 	return host.Replay{Run: id, Digest: d, Mismatch: "seq 3 differs", Seq: 3}, err
 }
 
-func (f *fake) PushModule(_ context.Context, _ tenant.ID, name string, bytes []byte, expect modules.Digest) (host.Pushed, error) {
+func (f *fake) PushModule(_ context.Context, _ tenant.ID, name string, bytes []byte, expect modules.Digest, _ ...modules.Signature) (host.Pushed, error) {
 	if f.push != nil {
 		return f.push(name, bytes, expect)
 	}

@@ -68,6 +68,7 @@ func (h *Handler) internal(ctx context.Context, err error) *wire.Problem {
 func fromHost(e *host.Error) *wire.Problem {
 	status := map[host.ErrorKind]int{
 		host.Invalid:     http.StatusBadRequest,
+		host.Forbidden:   http.StatusForbidden,
 		host.NotFound:    http.StatusNotFound,
 		host.Conflict:    http.StatusConflict,
 		host.TooLarge:    http.StatusRequestEntityTooLarge,
