@@ -58,8 +58,8 @@ fuzz: ## fuzz the readers of hostile bytes, 30 s each
 	go test -run '^$$' -fuzz FuzzSame -fuzztime 30s ./modules/rewrite
 
 .PHONY: fixtures
-fixtures: ## rebuild testdata/wasm/*.wasm from their text (needs wat2wasm of the package wabt)
-	@for f in testdata/wasm/*.wat; do wat2wasm $$f -o $${f%.wat}.wasm || exit 1; done
+fixtures: ## rebuild the fixtures' *.wasm from their text (needs wat2wasm of the package wabt)
+	@for f in testdata/wasm/*.wat modules/testdata/freeze/*.wat; do wat2wasm $$f -o $${f%.wat}.wasm || exit 1; done
 
 .PHONY: fmt
 fmt: ## format the sources

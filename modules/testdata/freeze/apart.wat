@@ -1,0 +1,9 @@
+;; References are held where nothing waits.
+(module
+  (import "reprise_v1" "wait" (func $wait (param i32 i32 i64 i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (table 1 funcref)
+  (func $aside (local funcref) (local.set 0 (table.get 0 (i32.const 0))))
+  (func (export "reprise_run")
+    (call $aside)
+    (drop (call $wait (i32.const 0) (i32.const 0) (i64.const 0) (i32.const 0) (i32.const 0)))))
