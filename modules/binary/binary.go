@@ -173,6 +173,7 @@ type Module struct {
 	funcTypes []uint32
 	tableRefs []ValType // what each table holds
 	dataCount int64     // of the data count section, -1 without one
+	used      [boundCount]figure
 }
 
 // FuncType is the type of a function by its index, imported ones first. An index that is too high has the

@@ -1,26 +1,7 @@
 package binary
 
-// Bounds of what a module may declare. Legitimate maxima were seen in Go and Rust programs of several
-// megabytes (2,133 functions, 36,744 data segments, 441 locals); the compiler's time grows faster than
-// these numbers do.
-const (
-	maxTypes    = 10_000
-	maxParams   = 64
-	maxResults  = 16
-	maxImports  = 128
-	maxFuncs    = 50_000
-	maxGlobals  = 10_000
-	maxExports  = 1_000
-	maxSegments = 100_000
-	maxEntries  = 100_000 // of the table, at the start
-	maxLocals   = 2_000   // of a function
-	maxBody     = 512 << 10
-	// maxPages is what a 32-bit memory can have.
-	maxPages = 1 << 16
-)
-
 func (m *Module) types(r *reader) {
-	n := r.count(maxTypes, 3, "types")
+	n := r.bounded(boundTypes, 3)
 	m.Types = make([]FuncType, 0, n)
 	for range n {
 		at := r.pos
@@ -34,7 +15,7 @@ func (m *Module) types(r *reader) {
 			r.malformed(at, "a type has the form 0x%02x, not 0x60", form)
 			return
 		}
-		t := FuncType{Params: r.valTypes(maxParams, "parameters"), Results: r.valTypes(maxResults, "results")}
+		t := FuncType{Params: r.valTypes(boundParams), Results: r.valTypes(boundResults)}
 		if r.err != nil {
 			return
 		}
@@ -42,8 +23,8 @@ func (m *Module) types(r *reader) {
 	}
 }
 
-func (r *reader) valTypes(limit int, what string) []ValType {
-	n := r.count(limit, 1, what)
+func (r *reader) valTypes(b bound) []ValType {
+	n := r.bounded(b, 1)
 	if n == 0 {
 		return nil
 	}
@@ -109,7 +90,7 @@ func (m *Module) table(r *reader) {
 		r.malformed(at, "a table holds %s", t)
 	}
 	l := r.limits("a table")
-	if l.Min > maxEntries {
+	if !r.use(boundEntries, int64(l.Min), -1) {
 		r.fail(at, "too_many", "declare a smaller table", "a table begins with %d entries, more than %d", l.Min, maxEntries)
 	}
 	m.Tables, m.tableRefs = append(m.Tables, l), append(m.tableRefs, t)
@@ -157,7 +138,7 @@ func (m *Module) memories(r *reader) {
 }
 
 func (m *Module) globals(r *reader) {
-	n := r.count(maxGlobals, 4, "globals")
+	n := r.bounded(boundGlobals, 4)
 	for range n {
 		m.Globals = append(m.Globals, r.globalType())
 		if r.constExpr(); r.err != nil {
@@ -167,7 +148,7 @@ func (m *Module) globals(r *reader) {
 }
 
 func (m *Module) imports(r *reader) {
-	n := r.count(maxImports, 4, "imports")
+	n := r.bounded(boundImports, 4)
 	m.Imports = make([]Import, 0, n)
 	for range n {
 		im := Import{Offset: r.pos}
@@ -205,7 +186,7 @@ func (m *Module) imports(r *reader) {
 }
 
 func (m *Module) functions(r *reader) {
-	n := r.count(maxFuncs, 1, "functions")
+	n := r.bounded(boundFuncs, 1)
 	m.Functions = make([]uint32, 0, n)
 	for range n {
 		at := r.pos
@@ -236,7 +217,7 @@ func (m *Module) start(r *reader) {
 }
 
 func (m *Module) exports(r *reader) {
-	n := r.count(maxExports, 3, "exports")
+	n := r.bounded(boundExports, 3)
 	m.Exports = make([]Export, 0, n)
 	seen := make(map[string]bool, n)
 	for range n {

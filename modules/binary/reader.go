@@ -14,6 +14,8 @@ type reader struct {
 	err      *Error
 	// refs hears of every function index outside of code, when it is not nil.
 	refs func(start, end int, index uint32)
+	// used are the figures of the module that is decoded, nil when a module is read again.
+	used *[boundCount]figure
 }
 
 func (r *reader) left() int { return r.end - r.pos }
@@ -159,7 +161,7 @@ func (r *reader) name(what string) string {
 
 // within gives a reader over the next n bytes and moves behind them.
 func (r *reader) within(n int) *reader {
-	in := &reader{file: r.file, pos: r.pos, end: r.pos + n, section: r.section, refs: r.refs}
+	in := &reader{file: r.file, pos: r.pos, end: r.pos + n, section: r.section, refs: r.refs, used: r.used}
 	r.pos += n
 	return in
 }

@@ -46,7 +46,7 @@ func Decode(file []byte) (*Module, error) {
 		return nil, err
 	}
 	m := &Module{file: file, dataCount: -1}
-	r := &reader{file: file, pos: headerSize, end: len(file)}
+	r := &reader{file: file, pos: headerSize, end: len(file), used: &m.used}
 	last := Custom
 	for r.left() > 0 && r.err == nil {
 		last = m.section(r, last)
@@ -86,6 +86,10 @@ func header(file []byte) error {
 func (m *Module) section(r *reader, last SectionID) SectionID {
 	r.section = ""
 	start := r.pos
+	if !r.use(boundSections, int64(len(m.Sections)+1), -1) {
+		r.fail(start, "too_many", "strip its custom sections", "the number of sections is more than %d", maxSections)
+		return last
+	}
 	id := SectionID(r.byte("a section's id"))
 	if r.err == nil && int(id) >= len(order) {
 		r.malformed(start, "there is no section with id %d", byte(id))

@@ -36,7 +36,7 @@ func (r *reader) constExpr() {
 // elements walks over the element section. A segment's flags say: bit 0 passive or declared, bit 1 a
 // table index or declared, bit 2 expressions instead of function indexes.
 func (m *Module) elements(r *reader) {
-	for range r.count(maxSegments, 3, "element segments") {
+	for range r.bounded(boundElementSegments, 3) {
 		at := r.pos
 		flags := r.u32("an element segment")
 		if flags > 7 {
@@ -52,7 +52,7 @@ func (m *Module) elements(r *reader) {
 		if flags&3 != 0 {
 			r.elementKind(exprs)
 		}
-		for range r.count(maxFuncs*2, 1, "elements of a segment") {
+		for range r.bounded(boundElements, 1) {
 			if exprs {
 				r.constExpr()
 			} else {
@@ -83,10 +83,10 @@ func (r *reader) elementKind(exprs bool) {
 func (m *Module) code(r *reader) {
 	n := r.count(maxFuncs, 3, "function bodies")
 	m.Bodies = make([]Body, 0, n)
-	for range n {
+	for i := range n {
 		at := r.pos
 		size := r.count(len(r.file), 1, "bytes of a function")
-		if r.err == nil && size > maxBody {
+		if index := m.ImportedFuncs() + i; r.err == nil && !r.use(boundBody, int64(size), index) {
 			r.fail(at, "too_large", "split the function, or build with less inlining", "a function has %d bytes, more than %d", size, maxBody)
 		}
 		if r.err != nil {
@@ -94,7 +94,7 @@ func (m *Module) code(r *reader) {
 		}
 		b := Body{Start: at, Locals: r.pos, End: r.pos + size}
 		body := r.within(size)
-		b.Declared = body.locals(at)
+		b.Declared = body.locals(at, m.ImportedFuncs()+i)
 		b.Code = body.pos
 		if body.err == nil && body.left() == 0 || body.err == nil && r.file[body.end-1] != 0x0b {
 			body.malformed(body.end, "a function does not end with the instruction end")
@@ -107,7 +107,7 @@ func (m *Module) code(r *reader) {
 }
 
 // locals reads the groups of locals. Their sum is bounded because a group of 4 billion takes 6 bytes.
-func (r *reader) locals(at int) int {
+func (r *reader) locals(at, function int) int {
 	var sum int64
 	for range r.count(maxLocals, 2, "groups of locals") {
 		sum += int64(r.u32("a number of locals"))
@@ -115,7 +115,7 @@ func (r *reader) locals(at int) int {
 		if r.err != nil {
 			return 0
 		}
-		if sum > maxLocals {
+		if !r.use(boundLocals, sum, function) {
 			r.fail(at, "too_many", "split the function", "a function has more than %d locals", maxLocals)
 			return 0
 		}
@@ -124,7 +124,7 @@ func (r *reader) locals(at int) int {
 }
 
 func (m *Module) data(r *reader) {
-	n := r.count(maxSegments, 2, "data segments")
+	n := r.bounded(boundDataSegments, 2)
 	m.Data = make([]Data, 0, n)
 	for range n {
 		at := r.pos
