@@ -72,7 +72,10 @@ type limit struct {
 	what, fix    string
 }
 
-func (f *figures) limits() [10]limit {
+// limitCount is the number of limits of a function.
+const limitCount = 10
+
+func (f *figures) limits() [limitCount]limit {
 	const split = "split the function"
 	return [...]limit{
 		{f.instructions, maxInstructions, "instructions", split + ", or build with less inlining"},
@@ -88,6 +91,38 @@ func (f *figures) limits() [10]limit {
 	}
 }
 
+// codeUse is how much a module's code takes of each limit. The check compares while this is gathered, so that what
+// a report says is what was compared.
+type codeUse struct {
+	limits       [limitCount]limit // the largest figure of a function
+	in           [limitCount]int   // the function in the code section that has it, -1 for none
+	instructions int               // of all functions
+	cost         int               // estimated time to compile all, in nanoseconds
+}
+
+// add takes in the figures of a function and refuses the first that is too high.
+func (u *codeUse) add(i int, f figures) error {
+	limits := f.limits()
+	for l, next := range limits {
+		if next.figure > u.limits[l].figure {
+			u.limits[l], u.in[l] = next, i
+		}
+	}
+	u.instructions += f.instructions
+	u.cost += f.total()
+	for _, l := range limits {
+		if l.figure > l.most {
+			return &RefusedError{Code: "too_many", Fix: l.fix, Where: "code section",
+				What: fmt.Sprintf("a function has %d %s, more than %d", l.figure, l.what, l.most)}
+		}
+	}
+	if u.cost > maxCost {
+		return &RefusedError{Code: "too_many", Fix: "leave out what the module does not use, or split it", Where: "code section",
+			What: fmt.Sprintf("to compile the module as far as this function takes about %.3f s, more than %.3f s", seconds(u.cost), seconds(maxCost))}
+	}
+	return nil
+}
+
 // total is the estimated time to compile a function, in nanoseconds.
 func (f *figures) total() int {
 	return costFunction + f.cost + f.cost/largeFunction*f.instructions + f.branches*f.branches*costBranches +
@@ -97,25 +132,27 @@ func (f *figures) total() int {
 // checkCode walks over every function. It refuses what the engine has no support for, by name, and what
 // would keep the engine's compiler busy for longer than an upload is worth.
 func checkCode(m *binary.Module) error {
+	_, err := measureCode(m)
+	return err
+}
+
+// measureCode is checkCode, and says how much the code takes of each limit, up to the function that is refused.
+func measureCode(m *binary.Module) (codeUse, error) {
 	var f flow
-	sum := 0
+	var u codeUse
+	for l, limit := range (&figures{}).limits() {
+		u.limits[l], u.in[l] = limit, -1
+	}
 	for i := range m.Bodies {
 		figures, err := f.measure(m, i)
 		if err != nil {
-			return inFunction(m, i, refusedForm(err))
+			return u, inFunction(m, i, refusedForm(err))
 		}
-		for _, l := range figures.limits() {
-			if l.figure > l.most {
-				return inFunction(m, i, &RefusedError{Code: "too_many", Fix: l.fix, Where: "code section",
-					What: fmt.Sprintf("a function has %d %s, more than %d", l.figure, l.what, l.most)})
-			}
-		}
-		if sum += figures.total(); sum > maxCost {
-			return inFunction(m, i, &RefusedError{Code: "too_many", Fix: "leave out what the module does not use, or split it", Where: "code section",
-				What: fmt.Sprintf("to compile the module as far as this function takes about %.3f s, more than %.3f s", seconds(sum), seconds(maxCost))})
+		if err := u.add(i, figures); err != nil {
+			return u, inFunction(m, i, err)
 		}
 	}
-	return nil
+	return u, nil
 }
 
 func seconds(ns int) float64 { return float64(ns) / 1e9 }
