@@ -107,13 +107,9 @@ func New(cfg Config) (*Host, error) {
 	}
 	cfg = cfg.withDefaults()
 	ctx := context.Background()
-	engine, err := sandbox.New(ctx, sandbox.Config{CacheDir: cfg.CacheDir, Compiler: cfg.Compiler})
+	engine, describer, err := newEngines(ctx, cfg)
 	if err != nil {
-		return nil, fmt.Errorf("host: %w", err)
-	}
-	describer, err := sandbox.New(ctx, sandbox.Config{Interpret: true, MaxModules: 1})
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("host: %w", err), engine.Close(ctx))
+		return nil, err
 	}
 	h := &Host{cfg: cfg, engine: engine, describer: describer, preparing: newPreparing(cfg.MaxPreparing), ended: newBroadcast()}
 	clock := &sched.Clock{}

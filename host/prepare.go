@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"reprise/host/internal/exec"
 	"reprise/host/internal/gate"
 	"reprise/modules"
 	"reprise/tenant"
@@ -47,12 +46,7 @@ func (h *Host) prepare(ctx context.Context, t tenant.ID, d modules.Digest, bytes
 		return modules.Module{}, err
 	}
 	m := modules.Module{Tenant: t, Digest: p.Digest, Size: p.Size, Shape: p.Shape, Imports: p.Imports}
-	if _, err := h.engine.Load(ctx, p); err != nil {
-		return modules.Module{}, err
-	}
-	dctx, cancel := context.WithTimeout(ctx, describeFor)
-	defer cancel()
-	m.Manifest, err = exec.Describe(dctx, h.describer, p)
+	m.Manifest, err = admit(ctx, h.engine, h.describer, p)
 	return m, err
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"reprise/host"
 	"reprise/host/api/wire"
+	"reprise/host/internal/gate"
 	"reprise/modules"
 	"reprise/tenant"
 )
@@ -41,6 +42,11 @@ type Config struct {
 	Version, Commit string
 	// BodyTimeout bounds how long a request's body may take to arrive. Default 60s.
 	BodyTimeout time.Duration
+	// UploadBytes bounds the bytes of modules that are read and looked at, of all tenants; one tenant gets an
+	// eighth of it, and never less than one module. Default 256 MiB.
+	UploadBytes int64
+	// UploadWait bounds how long an upload may wait until it is read. Default 30s.
+	UploadWait time.Duration
 	// Logger gets what went wrong inside. Default: discard.
 	Logger *slog.Logger
 }
@@ -50,6 +56,7 @@ type Handler struct {
 	cfg     Config
 	mux     *http.ServeMux
 	openapi []byte
+	intake  *gate.Gate // before the bodies of modules; weights are bytes
 	// draining is done when no request may wait any longer.
 	draining context.Context
 	drain    context.CancelFunc
@@ -66,7 +73,10 @@ func New(cfg Config) *Handler {
 	if cfg.BodyTimeout == 0 {
 		cfg.BodyTimeout = bodyTimeout
 	}
-	h := &Handler{cfg: cfg, mux: http.NewServeMux()}
+	if cfg.UploadWait == 0 {
+		cfg.UploadWait = uploadWait
+	}
+	h := &Handler{cfg: cfg, mux: http.NewServeMux(), intake: newIntake(cfg.UploadBytes)}
 	h.draining, h.drain = context.WithCancel(context.Background())
 	api := humago.New(h.mux, h.humaConfig())
 	h.runRoutes(api)

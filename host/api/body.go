@@ -10,10 +10,12 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
 )
 
 // body gives an operation's function the request's body as it was sent. Operations use it and not
@@ -28,20 +30,50 @@ func (b *body) Resolve(ctx huma.Context) []error {
 
 // read returns the body, at most limit bytes. types are the media types that are accepted, none for any.
 func (b *body) read(limit int64, types ...string) ([]byte, error) {
-	if enc := b.ctx.Header("Content-Encoding"); enc != "" && enc != "identity" {
-		return nil, refuse("unsupported_encoding", fmt.Sprintf("the body has Content-Encoding %.40q", enc), "header Content-Encoding")
+	if err := b.acceptable(limit, types...); err != nil {
+		return nil, err
 	}
-	sent := b.ctx.Header("Content-Type")
-	mediaType, _, _ := mime.ParseMediaType(sent)
-	if len(types) > 0 && !slices.Contains(types, mediaType) {
-		return nil, refuse("unsupported_media_type", fmt.Sprintf("the body has Content-Type %.80q; %q is expected", sent, types[0]), "header Content-Type")
+	return b.take(limit)
+}
+
+// acceptable says what can be known of a body before any of it is read.
+func (b *body) acceptable(limit int64, types ...string) error {
+	r, _ := humago.Unwrap(b.ctx)
+	for _, line := range r.Header.Values("Content-Encoding") {
+		for enc := range strings.SplitSeq(line, ",") {
+			if enc = strings.TrimSpace(enc); enc != "" && !strings.EqualFold(enc, "identity") {
+				return refuse("unsupported_encoding", fmt.Sprintf("the body has Content-Encoding %.40q", enc), "header Content-Encoding")
+			}
+		}
 	}
-	data, err := io.ReadAll(http.MaxBytesReader(nil, io.NopCloser(b.ctx.BodyReader()), limit))
-	var tooLarge *http.MaxBytesError
+	if sent := r.Header.Values("Content-Type"); len(types) > 0 {
+		mediaType := ""
+		if len(sent) == 1 {
+			mediaType, _, _ = mime.ParseMediaType(sent[0])
+		}
+		if !slices.Contains(types, mediaType) {
+			return refuse("unsupported_media_type", fmt.Sprintf("the body has Content-Type %.80q; %q is expected", strings.Join(sent, ", "), types[0]), "header Content-Type")
+		}
+	}
+	if r.ContentLength > limit {
+		return tooLarge(limit)
+	}
+	return nil
+}
+
+// take reads an acceptable body.
+func (b *body) take(limit int64) ([]byte, error) {
+	r, _ := humago.Unwrap(b.ctx)
+	var data bytes.Buffer
+	if r.ContentLength > 0 {
+		data.Grow(int(r.ContentLength) + bytes.MinRead) // ReadFrom grows what has less room than that
+	}
+	_, err := data.ReadFrom(http.MaxBytesReader(nil, io.NopCloser(b.ctx.BodyReader()), limit))
+	var large *http.MaxBytesError
 	var network net.Error
 	switch {
-	case errors.As(err, &tooLarge):
-		return nil, refuse("body_too_large", fmt.Sprintf("the body has more than %d bytes", limit), "body")
+	case errors.As(err, &large):
+		return nil, tooLarge(limit)
 	case errors.As(err, &network) && network.Timeout():
 		return nil, refuse("body_timeout", "the body did not arrive in time", "body")
 	case err != nil:
@@ -49,7 +81,11 @@ func (b *body) read(limit int64, types ...string) ([]byte, error) {
 	}
 	// The deadline of the body must not end a wait: net/http watches the connection while it waits.
 	_ = b.ctx.SetReadDeadline(time.Time{})
-	return data, nil
+	return data.Bytes(), nil
+}
+
+func tooLarge(limit int64) error {
+	return refuse("body_too_large", fmt.Sprintf("the body has more than %d bytes", limit), "body")
 }
 
 // fields reads the body as one JSON object with no other fields than those known, each at most once.

@@ -3,10 +3,13 @@ package api
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"reprise/host/api/wire"
+	"reprise/modules"
 )
 
 func (h *Handler) moduleRoutes(api huma.API) {
@@ -36,15 +39,20 @@ func (h *Handler) moduleRoutes(api huma.API) {
 	}, h.getModule)
 }
 
+// signatureHeader carries the signatures of an upload. The inputs describe it; push reads it.
+const signatureHeader = "Reprise-Signature"
+
 type pushInput struct {
 	body
-	Digest string `query:"digest" doc:"Refuse other bytes than these: sha256: and 64 hex digits"`
+	Digest    string `query:"digest" doc:"Refuse other bytes than these: sha256: and 64 hex digits"`
+	Signature string `header:"Reprise-Signature" doc:"What reprise module sign wrote; several are separated by commas. Needed when the host trusts keys, see docs/MODULES.md"`
 }
 
 type pushNamedInput struct {
 	body
-	Name   string `path:"name" doc:"Workflow name"`
-	Digest string `query:"digest" doc:"Refuse other bytes than these: sha256: and 64 hex digits"`
+	Name      string `path:"name" doc:"Workflow name"`
+	Digest    string `query:"digest" doc:"Refuse other bytes than these: sha256: and 64 hex digits"`
+	Signature string `header:"Reprise-Signature" doc:"What reprise module sign wrote; several are separated by commas. Needed when the host trusts keys, see docs/MODULES.md"`
 }
 
 type pushOutput struct {
@@ -57,11 +65,24 @@ func (h *Handler) push(ctx context.Context, in *body, expected, name string) (*p
 	if err != nil {
 		return nil, err
 	}
-	bytes, err := in.read(MaxModule, "application/wasm", "application/octet-stream")
+	r, _ := humago.Unwrap(in.ctx) // the header may stand there more than once
+	sigs, err := modules.ParseSignatures(strings.Join(r.Header.Values(signatureHeader), ","))
 	if err != nil {
 		return nil, err
 	}
-	pushed, err := h.cfg.UseCases.PushModule(ctx, callOf(ctx).tenant, name, bytes, expect)
+	if err := in.acceptable(MaxModule, "application/wasm", "application/octet-stream"); err != nil {
+		return nil, err
+	}
+	leave, err := h.enterIntake(in)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	bytes, err := in.take(MaxModule)
+	if err != nil {
+		return nil, err
+	}
+	pushed, err := h.cfg.UseCases.PushModule(ctx, callOf(ctx).tenant, name, bytes, expect, sigs...)
 	if err != nil {
 		return nil, err
 	}
