@@ -41,7 +41,7 @@ func (a attempt) activity(ctx context.Context) ([]byte, error) {
 	}
 	rec := newRecorder(ctx, t, nil, nil)
 	x := &execution{run: run, digest: digest, m: newMachine([]byte(a.key())), rec: rec, idempotency: a.key(),
-		entry: sandbox.Entry{Kind: abi.EntryActivity, Name: a.op.name, Input: a.op.request, Info: about(run, digest, a.number), Args: []string{a.op.name}, Limits: abi.Limits{Gas: abi.MaxActivityGas}},
+		entry: sandbox.Entry{Tenant: string(run.Tenant), Kind: abi.EntryActivity, Name: a.op.name, Input: a.op.request, Info: about(run, digest, a.number), Args: []string{a.op.name}, Limits: abi.Limits{Gas: abi.MaxActivityGas}},
 		log: guestLog(t.cfg.Logger.With("run", run.ID.String(), "tenant", string(run.Tenant), "activity", a.op.name,
 			"module", digest.Short(), "attempt", a.number))}
 	rec.x = x

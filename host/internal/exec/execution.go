@@ -80,6 +80,9 @@ func (x *execution) Progress() int64 {
 	return int64(x.cur.pos)
 }
 
+// Replays is part of sandbox.World.
+func (x *execution) Replays() bool { return x.cur.more() }
+
 // Start is part of sandbox.World.
 func (x *execution) Start(r sandbox.Request) (int32, error) {
 	if x.m.issued >= maxIssued {

@@ -138,7 +138,7 @@ func (u *Turn) once(ctx context.Context) error {
 		return err
 	}
 	x := &execution{run: run, digest: run.Digest, m: newMachine(run.ID[:]), cur: cursor{entries: entries}, rec: rec,
-		entry:       sandbox.Entry{Kind: abi.EntryWorkflow, Name: run.Entry, Input: run.Input, Info: about(run, run.Digest, 0), Args: []string{argv0(run)}, Limits: abi.Limits{Gas: u.t.cfg.gas}},
+		entry:       sandbox.Entry{Tenant: string(run.Tenant), Kind: abi.EntryWorkflow, Name: run.Entry, Input: run.Input, Info: about(run, run.Digest, 0), Args: []string{argv0(run)}, Limits: abi.Limits{Gas: u.t.cfg.gas}},
 		idempotency: fmt.Sprintf("%s/%s", run.Tenant, run.ID), log: guestLog(u.log())}
 	rec.x, rec.seq = x, int64(len(entries))
 	fpReplayed.Hit()

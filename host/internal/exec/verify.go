@@ -31,7 +31,7 @@ func (t *Turner) Replay(ctx context.Context, run journal.Run, digest modules.Dig
 		return Report{}, err
 	}
 	x := &execution{run: run, digest: digest, m: newMachine(run.ID[:]), cur: cursor{entries: entries},
-		entry: sandbox.Entry{Kind: abi.EntryWorkflow, Name: run.Entry, Input: run.Input, Info: about(run, run.Digest, 0), Args: []string{argv0(run)}, Limits: abi.Limits{Gas: t.cfg.gas}},
+		entry: sandbox.Entry{Tenant: string(run.Tenant), Kind: abi.EntryWorkflow, Name: run.Entry, Input: run.Input, Info: about(run, run.Digest, 0), Args: []string{argv0(run)}, Limits: abi.Limits{Gas: t.cfg.gas}},
 		log:   func(int32, string, string) {}}
 	err = x.begin()
 	if err == nil {

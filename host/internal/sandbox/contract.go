@@ -148,11 +148,11 @@ func wait(in *instance, m api.Module, st []uint64) {
 	if capacity == 0 {
 		in.misuse("wait", "no room for a ready handle")
 	}
-	in.leave()
-	ready, err := in.world.Wait(handles, min(timeout, abi.MaxDuration), int(capacity))
-	in.check(err)
-	in.enter()
-	in.stretch(m)
+	var ready []int32
+	in.outside(m, func() (err error) {
+		ready, err = in.world.Wait(handles, min(timeout, abi.MaxDuration), int(capacity))
+		return err
+	})
 	for i, h := range ready {
 		mem.WriteUint32Le(out+uint32(4*i), uint32(h))
 	}

@@ -49,8 +49,7 @@ type Engine struct {
 	cache    wazero.CompilationCache
 	ownDir   string        // the cache's folder when the engine made it for itself
 	children chan struct{} // slots of compiling processes, one a processor
-	// computing are places of guests that compute, one a processor.
-	computing chan struct{}
+	places   *places       // where guests compute, one a processor
 
 	closed atomic.Bool
 	flight singleflight.Group
@@ -72,7 +71,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 		cfg.CompileCPU = childCPU
 	}
 	e := &Engine{mods: map[modules.Digest]*list.Element{}, recent: list.New(), children: make(chan struct{}, runtime.GOMAXPROCS(0)),
-		computing: make(chan struct{}, runtime.GOMAXPROCS(0))}
+		places: newPlaces(runtime.GOMAXPROCS(0))}
 	if len(cfg.Compiler) > 0 && cfg.CacheDir == "" { // the two processes meet in a folder
 		dir, err := os.MkdirTemp("", "reprise-compiled-")
 		if err != nil {

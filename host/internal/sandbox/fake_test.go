@@ -67,6 +67,7 @@ type fakeWorld struct {
 
 func (w *fakeWorld) Entry() Entry    { return w.entry }
 func (w *fakeWorld) Progress() int64 { return 0 }
+func (w *fakeWorld) Replays() bool   { return false }
 func (w *fakeWorld) Start(r Request) (int32, error) {
 	w.started = append(w.started, r)
 	return int32(len(w.started)), nil
@@ -127,7 +128,7 @@ type rig struct {
 func newRig(t *testing.T) *rig {
 	w := &fakeWorld{now: 1_700_000_000_000_000_000, mono: 1_000_000_000}
 	return &rig{t: t, world: w, mem: &fakeMemory{b: make([]byte, 64<<10)},
-		in: &instance{ctx: t.Context(), world: w, running: true, mod: &Module{engine: &Engine{computing: make(chan struct{}, 1)},
+		in: &instance{ctx: t.Context(), world: w, running: true, mod: &Module{engine: &Engine{places: newPlaces(1)},
 			prepared: &modules.Prepared{Assets: map[string][]byte{"flow.js": []byte("code")}}}}}
 }
 

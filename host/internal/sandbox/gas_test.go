@@ -34,7 +34,7 @@ func TestGas(t *testing.T) {
 			if end.Cause != nil || end.Failure == nil || end.Failure.Code != abi.CodeOutOfGas {
 				t.Errorf("got %+v, want a failure out_of_gas", end)
 			}
-			if n := len(e.computing); n != 0 {
+			if n := e.places.taken(); n != 0 {
 				t.Errorf("%d places to compute are held after the end, want none", n)
 			}
 		})
@@ -61,7 +61,7 @@ func TestContextStopsAComputingGuest(t *testing.T) {
 	for range guests {
 		go func() { ended <- m.Run(ctx, &fakeWorld{}, "") }()
 	}
-	for len(e.computing) == 0 {
+	for e.places.taken() == 0 {
 		time.Sleep(time.Millisecond)
 	}
 	// Others get their turn meanwhile.

@@ -29,6 +29,8 @@ type instance struct {
 
 	meter  meter
 	inside bool // it holds one of the engine's places to compute
+	// replayed counts the waits that the journal answered.
+	replayed int
 
 	running bool  // the entry has been called; before that only initialisation runs
 	cause   error // why the host stopped the guest
@@ -72,13 +74,11 @@ func (m *Module) Run(ctx context.Context, w World, export string) Ending {
 	if err != nil {
 		return Ending{Cause: err}
 	}
-	select {
-	case m.engine.computing <- struct{}{}:
-		in.inside = true
-	case <-ctx.Done():
+	if err := m.engine.places.enter(ctx, in.entry.Tenant); err != nil {
 		held.letGo(ctx)
-		return Ending{Cause: ctx.Err()}
+		return Ending{Cause: err}
 	}
+	in.inside = true
 	defer in.leave()
 	inst, err := m.engine.rt.InstantiateModule(ctx, held.compiled, wazero.NewModuleConfig().WithName("").WithStartFunctions())
 	held.letGo(ctx)

@@ -77,11 +77,11 @@ func pollOneoff(in *instance, m api.Module, st []uint64) uint16 {
 		if !in.running {
 			in.misuse("poll_oneoff", "waiting before the entry: initialisation may not sleep")
 		}
-		in.leave()
-		completion, timedOut, err := in.world.Poll(p)
-		in.check(err)
-		in.enter()
-		in.stretch(m)
+		var completion, timedOut bool
+		in.outside(m, func() (err error) {
+			completion, timedOut, err = in.world.Poll(p)
+			return err
+		})
 		events = fired(subs, p, completion, timedOut)
 	}
 	for i, e := range events {

@@ -32,11 +32,13 @@ type Request struct {
 
 // Entry is what an instance is to run.
 type Entry struct {
-	Kind  abi.EntryKind
-	Name  string
-	Input []byte
-	Info  []byte // JSON for info
-	Args  []string
+	// Tenant is who the guest computes for; tenants take turns at the processors.
+	Tenant string
+	Kind   abi.EntryKind
+	Name   string
+	Input  []byte
+	Info   []byte // JSON for info
+	Args   []string
 	// Limits bound the execution; a field that is 0 is no bound of its own.
 	Limits abi.Limits
 }
@@ -56,6 +58,8 @@ type World interface {
 	Entry() Entry
 	// Progress grows with everything that the guest sees.
 	Progress() int64
+	// Replays says that the next wait is answered from the journal, at once.
+	Replays() bool
 	// Start takes a request and returns its handle.
 	Start(r Request) (int32, error)
 	// Wait returns the handles that are done, at most max of them; none after timeout nanoseconds (negative: no limit).
