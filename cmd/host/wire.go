@@ -18,6 +18,7 @@ import (
 	"reprise/journal"
 	"reprise/journal/postgres"
 	"reprise/journal/sqlite"
+	"reprise/modules"
 	"reprise/modules/watch"
 	"reprise/tenant"
 )
@@ -54,9 +55,7 @@ func assemble(ctx context.Context, s settings, addr net.Addr, log *slog.Logger) 
 	}
 	cfg := s.host
 	cfg.Store, cfg.Logger = store, log
-	if _, err := os.Stat(host.SelfCompiler); err == nil {
-		cfg.Compiler = []string{host.SelfCompiler, compileCommand}
-	}
+	cfg.Compiler = selfCompiler()
 	cfg.Effects = effect.Registry{"http.request": request}
 	h, err := host.New(cfg)
 	if err != nil {
@@ -64,12 +63,32 @@ func assemble(ctx context.Context, s settings, addr net.Addr, log *slog.Logger) 
 	}
 	p := &parts{store: store, host: h}
 	if s.watch != "" {
-		p.watcher = watch.New(watch.Config{Dir: s.watch, Logger: log, Push: func(ctx context.Context, name string, bytes []byte) error {
-			_, err := h.PushModule(ctx, tenant.Default, name, bytes, "")
-			return err
-		}})
+		p.watcher = watch.New(watch.Config{Dir: s.watch, Logger: log, Push: pushTo(h, cfg.Trust)})
 	}
 	return p, nil
+}
+
+// pushTo is how the watched folder's modules get to a host. Without trusted keys nobody asks what a file of
+// signatures holds, which may be another program's.
+func pushTo(h *host.Host, trust modules.Trust) func(ctx context.Context, name string, bytes, signatures []byte) error {
+	return func(ctx context.Context, name string, bytes, signatures []byte) (err error) {
+		var sigs []modules.Signature
+		if len(trust.Keys(tenant.Default)) > 0 {
+			if sigs, err = modules.ParseSignatures(string(signatures)); err != nil {
+				return err
+			}
+		}
+		_, err = h.PushModule(ctx, tenant.Default, name, bytes, "", sigs...)
+		return err
+	}
+}
+
+// selfCompiler is this program as the compiler of modules, nil where the system does not name its own file.
+func selfCompiler() []string {
+	if _, err := os.Stat(host.SelfCompiler); err != nil {
+		return nil
+	}
+	return []string{host.SelfCompiler, compileCommand}
 }
 
 func (p *parts) start(ctx context.Context) error {

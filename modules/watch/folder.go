@@ -12,7 +12,10 @@ import (
 	"reprise/modules"
 )
 
-const suffix = ".wasm"
+const (
+	suffix          = ".wasm"
+	signatureSuffix = ".sig" // after the module's whole name
+)
 
 // Waits before bytes whose Push failed are tried again: they double from the first to the last.
 const (
@@ -27,20 +30,24 @@ type folder struct {
 	warned string // the last trouble with the folder itself, so that it is told once
 }
 
-// file is what is known of one name in the folder.
+// file is what is known of one name in the folder: of the module and of the file of its signatures.
 type file struct {
-	is    signature
-	since time.Time // when it was first seen with that signature and content
-	sum   [sha256.Size]byte
-	read  bool // sum is of the content that is there now, as far as is known
-	told  bool // its trouble was told; a new signature or content may have another
+	is     stamp
+	signed stamp     // zero when there are no signatures
+	since  time.Time // when it was first seen with those stamps and that content
+	sum    sum
+	read   bool // sum is of the content that is there now, as far as is known
+	told   bool // its trouble was told; a new stamp or content may have another
 
 	done    bool // there is nothing to do before it changes
 	pushed  bool // lastSum is set
-	lastSum [sha256.Size]byte
+	lastSum sum
 	wait    time.Duration // before the next try of a Push that failed
 	retryAt time.Time
 }
+
+// sum tells the content of a module and of its signatures.
+type sum struct{ module, signatures [sha256.Size]byte }
 
 func newFolder(c Config) *folder { return &folder{cfg: c, files: make(map[string]*file)} }
 
@@ -106,13 +113,16 @@ func (f *folder) look(ctx context.Context, root *os.Root, name string, now time.
 	if err != nil || !fi.Mode().IsRegular() {
 		return time.Time{} // gone, a link, a pipe, a folder: not ours
 	}
-	s, is := f.files[name], signatureOf(fi)
+	s, is, signed := f.files[name], stampOf(fi), stamp{}
+	if fi, err := root.Lstat(name + signatureSuffix); err == nil && fi.Mode().IsRegular() {
+		signed = stampOf(fi)
+	}
 	if s == nil {
 		s = &file{}
 		f.files[name] = s
 	}
-	if s.is != is || s.since.IsZero() {
-		s.is, s.since = is, now
+	if s.is != is || s.signed != signed || s.since.IsZero() {
+		s.is, s.signed, s.since = is, signed, now
 		s.read, s.told, s.done = false, false, false
 		s.wait, s.retryAt = 0, time.Time{}
 	}
@@ -135,6 +145,10 @@ func (f *folder) take(ctx context.Context, root *os.Root, name string, s *file, 
 		return time.Time{}
 	}
 	bytes, err := read(root, name, s.is)
+	var signatures []byte
+	if err == nil && s.signed != (stamp{}) {
+		signatures, err = read(root, name+signatureSuffix, s.signed)
+	}
 	if errors.Is(err, errChanged) {
 		s.since, s.read = now, false // being written: look again
 		return now.Add(f.cfg.Settle)
@@ -143,20 +157,20 @@ func (f *folder) take(ctx context.Context, root *os.Root, name string, s *file, 
 		f.tell(name, s, err)
 		return f.later(s, now)
 	}
-	sum := sha256.Sum256(bytes)
-	if !s.read || sum != s.sum {
-		s.sum, s.read, s.told, s.since = sum, true, false, now
+	is := sum{sha256.Sum256(bytes), sha256.Sum256(signatures)}
+	if !s.read || is != s.sum {
+		s.sum, s.read, s.told, s.since = is, true, false, now
 		return now.Add(f.cfg.Settle)
 	}
-	if s.pushed && s.lastSum == sum {
+	if s.pushed && s.lastSum == is {
 		s.done = true // touched, or written again as it was
 		return time.Time{}
 	}
-	return f.push(ctx, name, s, bytes, now)
+	return f.push(ctx, name, s, bytes, signatures, now)
 }
 
-func (f *folder) push(ctx context.Context, name string, s *file, bytes []byte, now time.Time) (due time.Time) {
-	err := f.cfg.Push(ctx, strings.TrimSuffix(name, suffix), bytes)
+func (f *folder) push(ctx context.Context, name string, s *file, bytes, signatures []byte, now time.Time) (due time.Time) {
+	err := f.cfg.Push(ctx, strings.TrimSuffix(name, suffix), bytes, signatures)
 	var refused *modules.RefusedError
 	if err == nil || errors.As(err, &refused) {
 		s.done, s.pushed, s.lastSum, s.retryAt = true, true, s.sum, time.Time{}
@@ -190,6 +204,10 @@ func (f *folder) acceptable(name string, s *file) error {
 	if s.is.size > f.cfg.MaxSize {
 		return &modules.RefusedError{Code: "too_large", What: fmt.Sprintf("the file has %d bytes, more than %d", s.is.size, f.cfg.MaxSize), Where: "file",
 			Fix: "build it smaller: strip symbols and DWARF, leave out what it does not use"}
+	}
+	if s.signed.size > modules.MaxSignatureText {
+		return &modules.RefusedError{Code: "invalid_signature", What: fmt.Sprintf("the file of its signatures has %d bytes, more than %d", s.signed.size, modules.MaxSignatureText),
+			Where: "file " + signatureSuffix, Fix: "put there what reprise module sign wrote"}
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ type bench struct {
 	dir    string
 	folder *folder
 	now    time.Time
-	pushed []string // "name=content"
+	pushed []string // "name=content", or "name+signatures=content"
 	answer error    // of Push
 	log    bytes.Buffer
 }
@@ -38,7 +38,10 @@ type bench struct {
 func newBench(t *testing.T) *bench {
 	b := &bench{T: t, dir: t.TempDir(), now: time.Unix(1000, 0)}
 	b.folder = newFolder(Config{Dir: b.dir, Settle: settle, MaxSize: 100, Logger: slog.New(slog.NewTextHandler(&b.log, nil)),
-		Push: func(_ context.Context, name string, bytes []byte) error {
+		Push: func(_ context.Context, name string, bytes, signatures []byte) error {
+			if signatures != nil {
+				name += "+" + string(signatures)
+			}
 			b.pushed = append(b.pushed, name+"="+string(bytes))
 			return b.answer
 		}}.withDefaults())
@@ -50,7 +53,7 @@ func (b *bench) write(name, content string) {
 	put(b.T, filepath.Join(b.dir, name), content)
 }
 
-// put writes a file so that its signature changes, however coarse the file system's clock is. In use
+// put writes a file so that its stamp changes, however coarse the file system's clock is. In use
 // that is what Settle is for.
 func put(t *testing.T, path, content string) {
 	t.Helper()
@@ -63,7 +66,7 @@ func put(t *testing.T, path, content string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if before == nil || signatureOf(before) != signatureOf(after) {
+		if before == nil || stampOf(before) != stampOf(after) {
 			return
 		}
 	}
@@ -211,7 +214,7 @@ func TestSwappedAfterTheLook(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			is := signatureOf(fi)
+			is := stampOf(fi)
 			if got, err := read(root, "a.wasm", is); err != nil || string(got) != "good" {
 				t.Fatalf("got %q, %v before the swap, want good", got, err)
 			}
@@ -259,13 +262,13 @@ func TestSameSizeAndTimeOtherContent(t *testing.T) {
 	b.want("a=two")
 }
 
-// TestContentChangesUnseen has the content change under an unchanged signature between the two reads, as
+// TestContentChangesUnseen has the content change under an unchanged stamp between the two reads, as
 // on a file system whose clock is coarse.
 func TestContentChangesUnseen(t *testing.T) {
 	b := newBench(t)
 	b.write("a.wasm", "one")
 	b.pass(settle)
-	b.folder.files["a.wasm"].sum[0]++ // the first read saw something else
+	b.folder.files["a.wasm"].sum.module[0]++ // the first read saw something else
 	b.pass(settle / 2)
 	if len(b.pushed) != 0 {
 		t.Fatalf("got %q after two reads that differ, want nothing", b.pushed)
@@ -396,4 +399,36 @@ func TestFolderGoesAndComes(t *testing.T) {
 	}
 	b.write("b.wasm", "two")
 	b.want("b=two")
+}
+
+// TestSignatures: a module and the file of its signatures are one thing, which comes again when either changes.
+func TestSignatures(t *testing.T) {
+	b := newBench(t)
+	b.write("a.wasm.sig", "alone") // no module: nothing
+	b.want()
+	b.write("a.wasm", "one")
+	b.want("a+alone=one")
+	b.answer = &modules.RefusedError{Code: "signature_missing", What: "w"}
+	b.write("b.wasm", "two")
+	b.want("b=two")
+	b.answer = nil
+	b.write("b.wasm.sig", "late")
+	b.want("b+late=two")
+	b.write("b.wasm.sig", "late") // written again as it was
+	b.want()
+	b.write("b.wasm", "three")
+	b.want("b+late=three")
+	if err := os.Remove(filepath.Join(b.dir, "b.wasm.sig")); err != nil {
+		t.Fatal(err)
+	}
+	b.want("b=three")
+	if err := os.Symlink(filepath.Join(b.dir, "a.wasm.sig"), filepath.Join(b.dir, "b.wasm.sig")); err != nil {
+		t.Fatal(err)
+	}
+	b.want() // a link is not followed
+	b.write("a.wasm.sig", strings.Repeat("s", modules.MaxSignatureText+1))
+	b.want()
+	if !strings.Contains(b.log.String(), "the file of its signatures has") {
+		t.Errorf("got log %s, want the size of the signatures in it", b.log.String())
+	}
 }

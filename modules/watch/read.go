@@ -8,16 +8,16 @@ import (
 	"syscall"
 )
 
-// signature is what tells a changed file without reading it. The time of the inode's last change cannot
+// stamp is what tells a changed file without reading it. The time of the inode's last change cannot
 // be set back by whoever restores an old modification time.
-type signature struct {
+type stamp struct {
 	size     int64
 	modified int64 // nanoseconds since 1970
 	inode    inode
 }
 
-func signatureOf(fi os.FileInfo) signature {
-	return signature{size: fi.Size(), modified: fi.ModTime().UnixNano(), inode: inodeOf(fi)}
+func stampOf(fi os.FileInfo) stamp {
+	return stamp{size: fi.Size(), modified: fi.ModTime().UnixNano(), inode: inodeOf(fi)}
 }
 
 // errChanged says that a file is not, or no longer, the one that was looked at.
@@ -26,7 +26,7 @@ var errChanged = errors.New("the file changed while it was read")
 // read copies a file that looked like is. What is opened may be something else than what was looked at,
 // so it is opened without following a link and without waiting for a pipe's writer, and looked at again
 // before and after.
-func read(root *os.Root, name string, is signature) ([]byte, error) {
+func read(root *os.Root, name string, is stamp) ([]byte, error) {
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ELOOP) {
 		return nil, errChanged
@@ -49,12 +49,12 @@ func read(root *os.Root, name string, is signature) ([]byte, error) {
 	return bytes, unchanged(f, is)
 }
 
-func unchanged(f *os.File, is signature) error {
+func unchanged(f *os.File, is stamp) error {
 	fi, err := f.Stat()
 	if err != nil {
 		return fmt.Errorf("stat: %w", err)
 	}
-	if !fi.Mode().IsRegular() || signatureOf(fi) != is {
+	if !fi.Mode().IsRegular() || stampOf(fi) != is {
 		return errChanged
 	}
 	return nil

@@ -1,5 +1,5 @@
 // Package watch owns the watched folder, one of the ways in for modules: it notices that FOLDER/NAME.wasm
-// has new content and hands a copy of the bytes to Push, under NAME. It takes nothing away: a file that
+// has new content and hands a copy of the bytes to Push, under NAME, with what NAME.wasm.sig holds. It takes nothing away: a file that
 // is removed stays published. It never judges a module (Push does), never follows a link, never goes into
 // a subfolder, and never writes to the folder. cmd/host starts it.
 package watch
@@ -23,9 +23,10 @@ import (
 type Config struct {
 	// Dir is the folder. It need not exist yet, and may come and go.
 	Dir string
-	// Push takes a module. A *modules.RefusedError is final for these bytes; after any other error the same
-	// bytes come again, later and later. It is called from one goroutine.
-	Push func(ctx context.Context, name string, bytes []byte) error
+	// Push takes a module and the text of its signatures, nil when there is no file of them. A
+	// *modules.RefusedError is final for these bytes; after any other error the same bytes come again, later and
+	// later. It is called from one goroutine.
+	Push func(ctx context.Context, name string, bytes, signatures []byte) error
 	// Settle is how long a file must not change before it counts. Default 250ms.
 	Settle time.Duration
 	// Rescan is how often the folder is looked through without an event: events get lost, and some file

@@ -39,7 +39,7 @@ func launch(t *testing.T, rescan time.Duration, change func(*live)) *live {
 		t.Fatal(err)
 	}
 	l.w = New(Config{Dir: l.dir, Settle: 10 * time.Millisecond, Rescan: rescan, Logger: slog.New(slog.NewTextHandler(l.log, nil)),
-		Push: func(_ context.Context, name string, bytes []byte) error {
+		Push: func(_ context.Context, name string, bytes, _ []byte) error {
 			l.pushes <- name + "=" + string(bytes)
 			return nil
 		}})
@@ -178,7 +178,7 @@ func TestFolderIsReplaced(t *testing.T) {
 // looked through: arm is what the loop calls at each rescan.
 func TestEventsComeBack(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "watched")
-	w := New(Config{Dir: dir, Push: func(context.Context, string, []byte) error { return nil }})
+	w := New(Config{Dir: dir, Push: func(context.Context, string, []byte, []byte) error { return nil }})
 	defer w.disarm()
 	for range 3 {
 		if err := os.Mkdir(dir, 0o755); err != nil {
@@ -239,7 +239,7 @@ func TestWithoutEvents(t *testing.T) {
 func TestFolderThatComesLater(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "later")
 	pushed := make(chan string, 1)
-	w := New(Config{Dir: dir, Settle: time.Millisecond, Rescan: 10 * time.Millisecond, Push: func(_ context.Context, name string, _ []byte) error { pushed <- name; return nil }})
+	w := New(Config{Dir: dir, Settle: time.Millisecond, Rescan: 10 * time.Millisecond, Push: func(_ context.Context, name string, _, _ []byte) error { pushed <- name; return nil }})
 	if err := w.Start(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +260,7 @@ func TestFolderThatComesLater(t *testing.T) {
 func TestStopEndsAPush(t *testing.T) {
 	entered := make(chan struct{})
 	l := launch(t, never, func(l *live) {
-		l.w.folder.cfg.Push = func(ctx context.Context, _ string, _ []byte) error {
+		l.w.folder.cfg.Push = func(ctx context.Context, _ string, _, _ []byte) error {
 			close(entered)
 			<-ctx.Done()
 			return ctx.Err()
@@ -277,7 +277,7 @@ func TestStartRefuses(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	push := func(context.Context, string, []byte) error { return nil }
+	push := func(context.Context, string, []byte, []byte) error { return nil }
 	for name, c := range map[string]Config{"no folder": {Push: push}, "no push": {Dir: t.TempDir()}, "a file": {Dir: file, Push: push}} {
 		w := New(c)
 		if err := w.Start(context.Background()); err == nil {
