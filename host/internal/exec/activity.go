@@ -40,15 +40,20 @@ func (a attempt) activity(ctx context.Context) ([]byte, error) {
 		return nil, refusal
 	}
 	rec := newRecorder(ctx, t, nil, nil)
-	x := &execution{run: run, digest: digest, m: newMachine([]byte(a.key())), rec: rec, idempotency: a.key(),
-		entry: sandbox.Entry{Tenant: string(run.Tenant), Kind: abi.EntryActivity, Name: a.op.name, Input: a.op.request, Info: about(run, digest, a.number), Args: []string{a.op.name}, Limits: abi.Limits{Gas: abi.MaxActivityGas}},
-		log: guestLog(t.cfg.Logger.With("run", run.ID.String(), "tenant", string(run.Tenant), "activity", a.op.name,
-			"module", digest.Short(), "attempt", a.number))}
+	pin := a.r.x.pin.attempt()
+	log := t.cfg.Logger.With("run", run.ID.String(), "tenant", string(run.Tenant), "activity", a.op.name, "module", digest.Short(), "attempt", a.number)
+	lines := newGuestLog(log, t.cfg.LogRate)
+	x := &execution{run: run, digest: digest, pin: pin, m: newMachine([]byte(a.key())), rec: rec, idempotency: a.key(),
+		entry: sandbox.Entry{Tenant: string(run.Tenant), Kind: abi.EntryActivity, Name: a.op.name, Input: a.op.request, Info: about(run, digest, a.number), Args: []string{a.op.name}, Limits: pin.Limits},
+		log:   lines.write}
+	x.m.limits = pin.Limits
 	rec.x = x
 	if err := x.begin(); err != nil {
 		return nil, err
 	}
 	end := mod.Run(ctx, x, export)
+	lines.tell()
+	x.warnUnlogged(log)
 	var ended *endError
 	switch {
 	case errors.As(end.Cause, &ended):

@@ -104,9 +104,6 @@ func (r *recorder) flush(next *journal.Transition) error {
 	if len(b.Entries)+len(b.Stash)+len(b.Observed)+len(b.Published) == 0 && next == nil {
 		return nil
 	}
-	if r.seq > MaxEntries && (next == nil || next.State == journal.Waiting) {
-		return errLimit
-	}
 	return r.write(b)
 }
 

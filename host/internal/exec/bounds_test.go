@@ -214,7 +214,7 @@ func TestHandlesCostLittle(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newGuest(t, nil, nil)
 			x := &execution{run: h.snapshot(), m: newMachine(nil)}
-			x.m.issued = maxIssued - 10*slack
+			x.m.issued = abi.MaxRequests - 10*slack
 			x.m.ops = make([]*op, x.m.issued)
 			for n := int(x.m.issued); ; n++ {
 				err := use(x)
@@ -222,11 +222,11 @@ func TestHandlesCostLittle(t *testing.T) {
 					t.Fatalf("got %d handles kept after %d requests, want at most %d", kept, n, 3*slack)
 				}
 				var misuse *sandbox.Misuse
-				if errors.As(err, &misuse) && n == maxIssued {
+				if errors.As(err, &misuse) && n == abi.MaxRequests {
 					return
 				}
-				if err != nil || n > maxIssued {
-					t.Fatalf("got %v after %d requests, want a misuse after %d", err, n, maxIssued)
+				if err != nil || n > abi.MaxRequests {
+					t.Fatalf("got %v after %d requests, want a misuse after %d", err, n, abi.MaxRequests)
 				}
 			}
 		})

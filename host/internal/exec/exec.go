@@ -43,14 +43,13 @@ type Config struct {
 	// MaxAttempts blocks a run after that many turns in a row that ended with their host.
 	MaxAttempts int
 	Logger      *slog.Logger
+	// Limits are what runs that begin here get; fields that are 0 get their ceilings.
+	Limits abi.Limits
+	// LogRate bounds the log lines of one turn or attempt in bytes a second; 0 for any number.
+	LogRate int64
 	// Ended is called after a run reached a terminal state or was blocked, in this process.
 	Ended func(run journal.RunID)
-
-	gas int64 // of a workflow; tests make it small
 }
-
-// MaxEntries is how long a journal may get; a run that reaches it is blocked, with nothing lost.
-const MaxEntries = 50_000
 
 // program is a compiled module: what a turn enters.
 type program interface {
@@ -75,9 +74,7 @@ type ownedModule struct {
 
 // New makes a turner.
 func New(cfg Config) *Turner {
-	if cfg.gas == 0 {
-		cfg.gas = abi.MaxGas
-	}
+	cfg.Limits = cfg.Limits.WithDefaults()
 	if cfg.Ended == nil {
 		cfg.Ended = func(journal.RunID) {}
 	}
@@ -103,8 +100,12 @@ var (
 	errAborted   = errors.New("aborted: the node may not go on")
 	errFenced    = errors.New("fenced: another owner has the run")
 	errLive      = errors.New("the journal ends here")
-	errLimit     = errors.New("the journal is full")
 )
+
+// fullError says that a journal has no room for another entry.
+type fullError struct{ what string }
+
+func (e *fullError) Error() string { return e.what }
 
 // endError says that the run ends at a wait: deadlock, or cancelled without the guest's help.
 type endError struct {

@@ -18,6 +18,7 @@ import (
 type execution struct {
 	run    journal.Run
 	digest modules.Digest
+	pin    pinned
 	m      *machine
 	cur    cursor
 	rec    *recorder
@@ -29,10 +30,19 @@ type execution struct {
 
 var _ sandbox.World = (*execution)(nil)
 
+// newExecution makes a workflow's execution, which stops where its journal ends and says nothing.
+func newExecution(run journal.Run, digest modules.Digest, pin pinned, entries []journal.Entry) *execution {
+	x := &execution{run: run, digest: digest, pin: pin, m: newMachine(run.ID[:]), cur: cursor{entries: entries},
+		entry: sandbox.Entry{Tenant: string(run.Tenant), Kind: abi.EntryWorkflow, Name: run.Entry, Input: run.Input, Info: about(run, run.Digest, 0), Args: []string{argv0(run)}, Limits: pin.Limits},
+		log:   func(int32, string, string) {}}
+	x.m.limits = pin.Limits
+	return x
+}
+
 // begin consumes or records entry 0.
 func (x *execution) begin() error {
 	first := journal.Entry{Kind: journal.KindStarted, Op: journal.NoOp, Name: x.run.Entry, Status: abi.OK,
-		Request: fmt.Appendf(nil, `"sha256:%x"`, sha256.Sum256(x.run.Input))}
+		Request: fmt.Appendf(nil, `"sha256:%x"`, sha256.Sum256(x.run.Input)), Options: x.pin.encode()}
 	if x.cur.more() {
 		e := x.cur.peek()
 		if e.Kind != first.Kind || e.Name != first.Name || string(e.Request) != string(first.Request) {
@@ -68,10 +78,6 @@ func (x *execution) next(w waitSet) (journal.Entry, error) {
 // Entry is part of sandbox.World.
 func (x *execution) Entry() sandbox.Entry { return x.entry }
 
-// maxIssued bounds the requests of one execution: ten for each entry that a journal holds. Handles cost
-// memory of the host, also those of requests that were refused or cancelled and never waited for.
-const maxIssued = 10 * MaxEntries
-
 // Progress is part of sandbox.World: the entries that the guest has seen.
 func (x *execution) Progress() int64 {
 	if x.rec != nil && !x.cur.more() {
@@ -85,8 +91,8 @@ func (x *execution) Replays() bool { return x.cur.more() }
 
 // Start is part of sandbox.World.
 func (x *execution) Start(r sandbox.Request) (int32, error) {
-	if x.m.issued >= maxIssued {
-		return 0, &sandbox.Misuse{Function: "request", Reason: fmt.Sprintf("more than %d requests in one run", maxIssued)}
+	if limit := x.m.limits.Requests; int64(x.m.issued) >= limit {
+		return 0, &sandbox.Misuse{Function: "request", Reason: fmt.Sprintf("more than %d requests in one run", limit)}
 	}
 	o := &op{name: r.Name, request: r.Input, options: r.Options}
 	var refusal *abi.Failure
@@ -112,14 +118,22 @@ func (x *execution) Start(r sandbox.Request) (int32, error) {
 			refusal = abi.NewFailure(abi.CodeMisuse, "only a workflow receives signals, not %s", x.entry.Kind).Terminal()
 		}
 	}
-	if x.m.open >= abi.MaxPending {
-		refusal = abi.NewFailure(abi.CodeTooMany, "%d requests are pending, which is the limit", abi.MaxPending).Terminal()
+	switch limits := x.m.limits; {
+	case int64(x.m.open) >= limits.Pending:
+		refusal = abi.NewFailure(abi.CodeTooMany, "%d requests are pending, which is the limit", limits.Pending).Terminal()
+	case x.m.held+o.size() > limits.PendingBytes:
+		refusal = noRoom(x.m)
 	}
 	h := x.m.add(o)
 	if refusal != nil {
 		x.m.settle(o, abi.Failed, refusal.Encode())
 	}
 	return h, nil
+}
+
+// noRoom is told of a request or an outcome that the handles have no room for.
+func noRoom(m *machine) *abi.Failure {
+	return abi.NewFailure(abi.CodePendingLarge, "the run's requests and outcomes may have %d bytes in all until they are dropped", m.limits.PendingBytes).Terminal()
 }
 
 // Wait is part of sandbox.World.
@@ -227,7 +241,7 @@ func (x *execution) Drop(h int32) error {
 	if err := x.Cancel(h); err != nil {
 		return unknownHandle("drop", h)
 	}
-	x.m.ops[h-1] = nil
+	x.m.drop(h)
 	return nil
 }
 
@@ -251,17 +265,24 @@ func (x *execution) Random(p []byte) { _, _ = x.m.random.Read(p) }
 
 // Log is part of sandbox.World.
 func (x *execution) Log(level int32, source, line string) {
-	if !x.cur.more() {
+	ok, first := x.m.logs(line)
+	switch {
+	case x.cur.more(): // it was written by the turn that recorded this
+	case ok:
 		x.log(level, source, line)
+	case first:
+		x.log(abi.LogWarn, "host", fmt.Sprintf("the log has had its %d bytes; further lines are counted and not written", x.m.limits.LogBytes))
 	}
 }
 
 // Publish is part of sandbox.World.
 func (x *execution) Publish(key string, value []byte) error {
-	if !x.m.publishedKeys[key] && len(x.m.publishedKeys) >= abi.MaxPublished {
+	if _, known := x.m.published[key]; !known && len(x.m.published) >= abi.MaxPublished {
 		return &sandbox.Misuse{Function: "publish", Reason: fmt.Sprintf("more than %d keys", abi.MaxPublished)}
 	}
-	x.m.publishedKeys[key] = true
+	if !x.m.publish(key, value) {
+		return &sandbox.Misuse{Function: "publish", Reason: fmt.Sprintf("keys and values of more than %d bytes", x.m.limits.PublishedBytes)}
+	}
 	x.m.mark("publish", []byte(key), value)
 	if x.rec != nil {
 		x.rec.publish(key, value)

@@ -78,7 +78,7 @@ func newHarness(t *testing.T, name, input string, w world) *harness {
 			return f(ctx, r)
 		})}
 	}
-	h.turner = New(Config{Store: h.store, Engine: engine, Effects: effects, Clock: h.store, HoldFor: 0, MaxAttempts: 5, gas: 20_000_000,
+	h.turner = New(Config{Store: h.store, Engine: engine, Effects: effects, Clock: h.store, HoldFor: 0, MaxAttempts: 5, Limits: abi.Limits{Gas: 20_000_000},
 		Logger: slog.New(slog.NewTextHandler(h.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)

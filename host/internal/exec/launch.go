@@ -99,8 +99,9 @@ func (a attempt) run(ctx context.Context) {
 		return // given up by the guest, or the node may not go on: the outcome is nobody's
 	}
 	done := journal.Arrival{ID: opID(a.op.handle), Kind: journal.ArrivalDone, Op: a.op.handle, At: a.r.t.cfg.Clock.Now()}
-	if err == nil && len(out) > abi.MaxPayload {
-		err = abi.NewFailure(abi.CodePayloadLarge, "the outcome has %d bytes, more than %d", len(out), abi.MaxPayload).Terminal()
+	limit := int(a.r.x.m.limits.Payload)
+	if err == nil && len(out) > limit {
+		err = abi.NewFailure(abi.CodePayloadLarge, "the outcome has %d bytes, more than %d", len(out), limit).Terminal()
 	}
 	if err == nil {
 		done.Status, done.Payload = abi.OK, out
@@ -108,12 +109,12 @@ func (a attempt) run(ctx context.Context) {
 		return
 	}
 	f := a.failure(err, timedOut)
-	if n := len(f.Encode()); n > abi.MaxPayload {
-		f = &abi.Failure{Code: abi.CodePayloadLarge, Message: fmt.Sprintf("the failure has %d bytes, more than %d", n, abi.MaxPayload), Retryable: f.Retryable}
+	if n := len(f.Encode()); n > limit {
+		f = &abi.Failure{Code: abi.CodePayloadLarge, Message: fmt.Sprintf("the failure has %d bytes, more than %d", n, limit), Retryable: f.Retryable}
 	}
 	if at, ok := a.again(retry, f); ok {
 		a.r.post(journal.Arrival{ID: done.ID, Kind: journal.ArrivalRetry, Op: a.op.handle, Status: abi.Failed,
-			Payload: f.Encode(), Attempt: a.number, RetryAt: at, At: done.At})
+			Payload: brief(f), Attempt: a.number, RetryAt: at, At: done.At})
 		return
 	}
 	done.Status, done.Payload = abi.Failed, f.Encode()
@@ -121,6 +122,18 @@ func (a attempt) run(ctx context.Context) {
 		done.Status = abi.TimedOut
 	}
 	a.r.post(done)
+}
+
+// maxBrief bounds the failure of an attempt that is not the last, in bytes: up to abi.MaxPending of them are in a run's
+// inbox, for people to read.
+const maxBrief = 4 << 10
+
+func brief(f *abi.Failure) []byte {
+	b := f.Encode()
+	if len(b) > maxBrief {
+		b = abi.NewFailure(printable(f.Code, abi.MaxName), "%s", printable(f.Message, maxReason)).Encode()
+	}
+	return b
 }
 
 // limit is how long the attempt may take: as long as one may, and no longer than is left for all.

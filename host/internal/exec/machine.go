@@ -36,6 +36,16 @@ type op struct {
 
 func (o *op) pending() bool { return o.status == abi.Pending }
 
+// size is what the handle holds in bytes: its request while it is pending, its outcome until it is dropped.
+func (o *op) size() int64 {
+	return int64(len(o.name)) + int64(len(o.request)) + int64(len(o.options)) + int64(len(o.payload))
+}
+
+// fits says whether the handles may hold o's outcome beside what they hold now and extra bytes more.
+func (m *machine) fits(o *op, payload []byte, extra int64) bool {
+	return m.held-int64(len(o.request))-int64(len(o.options))+int64(len(payload))+extra <= m.limits.PendingBytes
+}
+
 // machine is the deterministic part of an execution: what a guest has asked and seen. It changes only
 // by the guest's calls and by the entries applied to it, so the same calls and the same entries always give the
 // same machine.
@@ -51,16 +61,22 @@ type machine struct {
 	now     time.Time
 	random  *rand.ChaCha8
 
-	cancelAware   bool
-	cancelled     bool // the run's cancellation is visible
-	cancelTaken   bool
-	publishedKeys map[string]bool
+	cancelAware bool
+	cancelled   bool // the run's cancellation is visible
+	cancelTaken bool
+	published   map[string]int64 // bytes of key and value
+
+	limits         abi.Limits
+	held           int64 // bytes of all handles, see op.size
+	publishedBytes int64
+	logged         int64 // bytes of log lines so far
+	unlogged       int64 // lines that came after the limit
 }
 
 // newMachine seeds the guest's generator from the run's id. ChaCha8 is specified to the byte, so that a
 // replay on any later version draws the same numbers.
 func newMachine(seed []byte) *machine {
-	return &machine{random: rand.NewChaCha8(sha256.Sum256(seed)), publishedKeys: map[string]bool{}}
+	return &machine{random: rand.NewChaCha8(sha256.Sum256(seed)), published: map[string]int64{}, limits: abi.DefaultLimits()}
 }
 
 // mark folds what the guest did into the trail.
@@ -89,6 +105,7 @@ func (m *machine) add(o *op) int32 {
 		m.pendingOps()
 	}
 	m.open++
+	m.held += o.size()
 	m.mark(string(o.kind), []byte(o.name), o.request, o.options)
 	return o.handle
 }
@@ -109,13 +126,43 @@ func (m *machine) get(h int32) *op {
 	return m.ops[h-1]
 }
 
+// drop forgets a handle that is done.
+func (m *machine) drop(h int32) {
+	m.held -= m.ops[h-1].size()
+	m.ops[h-1] = nil
+}
+
+// publish takes what a value makes of the published bytes; false, and nothing changes, when that is too much.
+func (m *machine) publish(key string, value []byte) bool {
+	size := int64(len(key)) + int64(len(value))
+	grown := m.publishedBytes - m.published[key] + size
+	if grown > m.limits.PublishedBytes {
+		return false
+	}
+	m.published[key], m.publishedBytes = size, grown
+	return true
+}
+
+// logs takes a line and says whether it is within the limit; once one is not, none is. first is true for that one.
+func (m *machine) logs(line string) (ok, first bool) {
+	size := int64(len(line)) + 1 // its newline
+	if m.unlogged == 0 && m.logged+size <= m.limits.LogBytes {
+		m.logged += size
+		return true, false
+	}
+	m.unlogged++
+	return false, m.unlogged == 1
+}
+
 // slack is how many handles of no more use are kept before they are cleared away.
 const slack = 1024
 
 // settle makes an outcome visible. What was asked is compared before and not needed any more.
 func (m *machine) settle(o *op, s abi.Status, payload []byte) {
+	m.held -= o.size()
 	o.status, o.payload = s, payload
 	o.request, o.options = nil, nil
+	m.held += o.size()
 	m.open--
 	if m.ready = append(m.ready, o.handle); len(m.ready) > m.trimAt+slack {
 		m.ready = slices.DeleteFunc(m.ready, func(h int32) bool { return !m.untaken(h) })

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -41,18 +42,21 @@ type recorder struct {
 
 	// Used by the guest's goroutine only.
 	seq       int64 // of the next entry
+	written   int64 // bytes of all entries so far
 	buffer    []journal.Entry
 	size      int // bytes of the buffer
 	observed  []string
 	stash     []journal.Arrival
 	published map[string][]byte
 	arrivals  []arrived
+	known     int64                     // bytes of the outcomes among arrivals
 	retries   map[int32]journal.Arrival // progress that an earlier turn left, by handle
 	seen      int64                     // newest inbox position that was read
 	unsure    *journal.Batch            // a commit whose answer is not known; nothing is added to it
 
 	mu      sync.Mutex // guards what attempts and the scheduler touch
 	posted  []journal.Arrival
+	waiting int64 // bytes of posted
 	flights map[int32]flight
 	mail    int64 // newest inbox position known to exist
 	wake    chan struct{}
@@ -75,6 +79,7 @@ func (r *recorder) record(e journal.Entry, notBefore time.Time) journal.Entry {
 	}
 	e.Seq, e.Issued, e.Trail, e.At = r.seq, r.x.m.issued, r.x.m.trail, at
 	r.seq++
+	r.written += entrySize(e)
 	if r.lease != nil {
 		r.buffer = append(r.buffer, e)
 		r.size += len(e.Request) + len(e.Options) + len(e.Payload)
@@ -83,9 +88,31 @@ func (r *recorder) record(e journal.Entry, notBefore time.Time) journal.Entry {
 	return e
 }
 
+// entrySize is what counts of an entry against the limit of its journal, in bytes.
+func entrySize(e journal.Entry) int64 {
+	return int64(len(e.Name)) + int64(len(e.Request)) + int64(len(e.Options)) + int64(len(e.Payload))
+}
+
+// room returns a *fullError when the journal has no room for an entry that is not its last. The last one
+// always has: a run that can end is not kept from it.
+func (r *recorder) room(e journal.Entry) error {
+	l := r.x.m.limits
+	switch {
+	case r.lease == nil:
+	case r.seq >= l.Entries:
+		return &fullError{fmt.Sprintf("the journal has %d entries, the limit", r.seq)}
+	case r.written+entrySize(e) > l.JournalBytes:
+		return &fullError{fmt.Sprintf("an entry of %d bytes is next, and the journal has %d bytes of at most %d", entrySize(e), r.written, l.JournalBytes)}
+	}
+	return nil
+}
+
 // next waits for what the set may see next and records it.
 func (r *recorder) next(w waitSet) (journal.Entry, error) {
 	for {
+		if err := r.room(journal.Entry{}); err != nil {
+			return journal.Entry{}, err // before anything leaves whose outcome could not be recorded
+		}
 		if err := r.keepSmall(); err != nil {
 			return journal.Entry{}, err
 		}
@@ -136,27 +163,63 @@ func (r *recorder) take(w waitSet) (e journal.Entry, ok bool, err error) {
 	}
 	timer, at, timed := w.nextTimer(r.x.m)
 	if timed && !at.After(r.t.cfg.Clock.Now()) && (i < 0 || at.Before(r.arrivals[i].At)) {
-		if timer == nil {
-			return r.record(journal.Entry{Kind: journal.KindSleep, Op: journal.NoOp, Request: dueText(at), Status: abi.OK}, at), true, nil
+		e = journal.Entry{Kind: journal.KindSleep, Op: journal.NoOp, Request: dueText(at), Status: abi.OK}
+		if timer != nil {
+			e = journal.Entry{Kind: timer.kind, Op: timer.handle, Request: timer.request, Status: abi.OK}
 		}
-		return r.record(journal.Entry{Kind: timer.kind, Op: timer.handle, Request: timer.request, Status: abi.OK}, at), true, nil
+		if err := r.room(e); err != nil {
+			return e, false, err
+		}
+		return r.record(e, at), true, nil
 	}
 	if i < 0 {
 		return e, false, nil
 	}
-	a := r.arrivals[i]
-	r.arrivals = append(r.arrivals[:i], r.arrivals[i+1:]...)
-	if a.kept || o != nil && o.stashed {
-		r.observed = append(r.observed, a.ID)
+	e, stays := r.entryOf(r.arrivals[i], o)
+	if err := r.room(e); err != nil {
+		return e, false, err
 	}
-	if a.Kind == journal.ArrivalCancel {
-		return r.record(journal.Entry{Kind: journal.KindCancel, Op: abi.CancelHandle, Status: abi.OK, Payload: a.Payload}, time.Time{}), true, nil
-	}
-	e = journal.Entry{Kind: o.kind, Op: o.handle, Name: o.name, Request: o.request, Options: o.options, Status: a.Status, Payload: a.Payload}
-	if a.Kind == journal.ArrivalSignal {
-		e.Status = abi.OK
+	if !stays {
+		a := r.remove(i)
+		if a.kept || o != nil && o.stashed {
+			r.observed = append(r.observed, a.ID)
+		}
 	}
 	return r.record(e, time.Time{}), true, nil
+}
+
+// entryOf is the entry that makes an arrival visible. A signal that the handles have no room for stays in the
+// inbox, for a later request: its handle fails.
+func (r *recorder) entryOf(a arrived, o *op) (e journal.Entry, stays bool) {
+	if a.Kind == journal.ArrivalCancel {
+		return journal.Entry{Kind: journal.KindCancel, Op: abi.CancelHandle, Status: abi.OK, Payload: a.Payload}, false
+	}
+	e = journal.Entry{Kind: o.kind, Op: o.handle, Name: o.name, Request: o.request, Options: o.options, Status: a.Status, Payload: a.Payload}
+	if a.Kind != journal.ArrivalSignal {
+		return e, false
+	}
+	e.Status = abi.OK
+	if stays = !r.x.m.fits(o, a.Payload, 0); stays {
+		e.Status, e.Payload = abi.Failed, noRoom(r.x.m).Encode()
+	}
+	return e, stays
+}
+
+// add takes in an arrival, remove takes one out; both count the outcomes' bytes.
+func (r *recorder) add(a arrived) {
+	if a.Kind == journal.ArrivalDone {
+		r.known += int64(len(a.Payload))
+	}
+	r.arrivals = append(r.arrivals, a)
+}
+
+func (r *recorder) remove(i int) arrived {
+	a := r.arrivals[i]
+	if a.Kind == journal.ArrivalDone {
+		r.known -= int64(len(a.Payload))
+	}
+	r.arrivals = append(r.arrivals[:i], r.arrivals[i+1:]...)
+	return a
 }
 
 // firstArrival returns the index of the first arrival that the set may see, -1 for none, and its op.
@@ -204,7 +267,7 @@ func (r *recorder) live() bool { return r.x != nil && !r.x.cur.more() }
 func (r *recorder) receive() (mail int64) {
 	r.mu.Lock()
 	posted, mail := r.posted, r.mail
-	r.posted = nil
+	r.posted, r.waiting = nil, 0
 	r.mu.Unlock()
 	for _, a := range posted {
 		r.arrive(a, false)
@@ -254,10 +317,21 @@ func (r *recorder) arrive(a journal.Arrival, kept bool) {
 			return
 		}
 		o.done = true
-		r.arrivals = append(r.arrivals, arrived{Arrival: a})
+		if !r.x.m.fits(o, a.Payload, r.known) {
+			a = crowded(a, r.x.m)
+		}
+		r.add(arrived{Arrival: a})
 	default:
-		r.arrivals = append(r.arrivals, arrived{Arrival: a, kept: kept})
+		r.add(arrived{Arrival: a, kept: kept})
 	}
+}
+
+// crowded is what becomes of an outcome that there is no room for.
+func crowded(a journal.Arrival, m *machine) journal.Arrival {
+	if f := noRoom(m).Encode(); a.Kind == journal.ArrivalDone && len(a.Payload) > len(f) {
+		a.Status, a.Payload = abi.Failed, f
+	}
+	return a
 }
 
 // giveUp forgets an op that the guest cancelled.
@@ -271,7 +345,7 @@ func (r *recorder) giveUp(o *op) {
 	}
 	for i, a := range r.arrivals {
 		if a.Kind == journal.ArrivalDone && a.Op == o.handle {
-			r.arrivals = append(r.arrivals[:i], r.arrivals[i+1:]...)
+			r.remove(i)
 			o.stashed = o.stashed || a.kept
 			break
 		}
@@ -288,6 +362,10 @@ func (r *recorder) post(a journal.Arrival) {
 	r.mu.Lock()
 	if _, ok := r.flights[a.Op]; ok {
 		delete(r.flights, a.Op)
+		if m := r.x.m; r.waiting+int64(len(a.Payload)) > m.limits.PendingBytes {
+			a = crowded(a, m)
+		}
+		r.waiting += int64(len(a.Payload))
 		r.posted = append(r.posted, a)
 	}
 	r.mu.Unlock()

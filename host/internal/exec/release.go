@@ -20,11 +20,26 @@ const releaseTries = 6
 // A run that was given back in good order has not ended with its host; any other keeps its attempts.
 func (u *Turn) release(ctx context.Context, log *slog.Logger, why error) {
 	next := &journal.Transition{State: journal.Ready, KeepAttempts: !errors.Is(why, errReleased) && ctx.Err() == nil}
-	u.mu.Lock()
-	rec := u.rec
-	u.mu.Unlock()
-	ended, tries := false, 0
-	err := u.last(ctx, func(ctx context.Context) (err error) {
+	ended, err := u.leave(ctx, next, true)
+	switch {
+	case err != nil:
+		log.Warn("could not give the run back; it is taken over when the lease ends", "error", err)
+	case ended:
+		u.t.cfg.Ended(u.claim.Lease.Run)
+	}
+}
+
+// leave gives up the lease by next. whole says that what is known in memory is written with it; ended that it was
+// the end of the run, by a commit whose answer had been lost.
+func (u *Turn) leave(ctx context.Context, next *journal.Transition, whole bool) (ended bool, err error) {
+	var rec *recorder
+	if whole {
+		u.mu.Lock()
+		rec = u.rec
+		u.mu.Unlock()
+	}
+	tries := 0
+	err = u.last(ctx, func(ctx context.Context) (err error) {
 		if rec != nil && rec.live() {
 			ended, err = rec.release(ctx, next)
 			tries++
@@ -36,23 +51,14 @@ func (u *Turn) release(ctx context.Context, log *slog.Logger, why error) {
 		_, err = newRecorder(ctx, u.t, &u.claim.Lease, u.drain).commit(journal.Batch{Next: next})
 		return err
 	})
-	switch {
-	case err != nil:
-		log.Warn("could not give the run back; it is taken over when the lease ends", "error", err)
-	case ended:
-		u.t.cfg.Ended(u.claim.Lease.Run)
-	}
+	return ended, err
 }
 
-// block stops the run until an operator acts.
-func (u *Turn) block(ctx context.Context, reason string) {
+// block stops the run until an operator acts. whole says that what is known in memory is right and is kept.
+func (u *Turn) block(ctx context.Context, reason string, whole bool) {
 	log := u.log()
 	log.Error("run blocked", "reason", reason)
-	err := u.last(ctx, func(ctx context.Context) error {
-		_, err := newRecorder(ctx, u.t, &u.claim.Lease, u.drain).commit(journal.Batch{Next: &journal.Transition{State: journal.Blocked, Reason: reason}})
-		return err
-	})
-	if err != nil {
+	if _, err := u.leave(ctx, &journal.Transition{State: journal.Blocked, Reason: reason}, whole); err != nil {
 		log.Error("could not block the run", "error", err)
 		return
 	}

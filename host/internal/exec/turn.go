@@ -31,6 +31,7 @@ type Turn struct {
 
 	drain     chan struct{}
 	drainOnce sync.Once
+	guestLog  *guestLog
 
 	mu   sync.Mutex
 	rec  *recorder // of the try that runs now
@@ -39,7 +40,9 @@ type Turn struct {
 
 // Open makes the turn of a claim. Run must be called.
 func (t *Turner) Open(c journal.Claim) *Turn {
-	return &Turn{t: t, claim: c, drain: make(chan struct{})}
+	u := &Turn{t: t, claim: c, drain: make(chan struct{})}
+	u.guestLog = newGuestLog(u.log(), t.cfg.LogRate)
+	return u
 }
 
 // Mail says that the run's inbox has something up to pos.
@@ -61,7 +64,7 @@ func (u *Turn) Run(ctx context.Context) {
 	log := u.log()
 	fpClaimed.Hit()
 	if n := u.claim.Run.Attempts; n > u.t.cfg.MaxAttempts {
-		u.block(ctx, fmt.Sprintf("crash_loop: %d turns in a row ended with their host", n-1))
+		u.block(ctx, fmt.Sprintf("crash_loop: %d turns in a row ended with their host", n-1), false)
 		return
 	}
 	var err error
@@ -73,6 +76,7 @@ func (u *Turn) Run(ctx context.Context) {
 		}
 		log.Warn("replay does not match", "try", try+1, "seq", odd.Seq, "error", odd.Summary())
 	}
+	u.guestLog.tell()
 	u.settle(ctx, err, log)
 }
 
@@ -80,6 +84,8 @@ func (u *Turn) Run(ctx context.Context) {
 func (u *Turn) settle(ctx context.Context, err error, log *slog.Logger) {
 	var odd *NondeterminismError
 	var refused *modules.RefusedError
+	var full *fullError
+	var pipeline *PipelineError
 	switch {
 	case err == nil:
 		u.t.cfg.Ended(u.claim.Lease.Run)
@@ -90,15 +96,17 @@ func (u *Turn) settle(ctx context.Context, err error, log *slog.Logger) {
 		u.release(ctx, log, err)
 	case errors.As(err, &odd):
 		log.Error(odd.Error())
-		u.block(ctx, odd.Summary())
-	case errors.Is(err, errLimit):
-		u.block(ctx, fmt.Sprintf("journal_limit: the journal has %d entries, the limit", MaxEntries))
+		u.block(ctx, odd.Summary(), false)
+	case errors.As(err, &full):
+		u.block(ctx, "journal_limit: "+full.Error(), true)
+	case errors.As(err, &pipeline):
+		u.block(ctx, "pipeline_changed: "+pipeline.Error(), false)
 	case errors.Is(err, modules.ErrNotFound):
-		u.block(ctx, "module_missing: the store has no module "+string(u.claim.Run.Digest))
+		u.block(ctx, "module_missing: the store has no module "+string(u.claim.Run.Digest), false)
 	case errors.As(err, &refused):
-		u.block(ctx, refused.Code+": "+refused.Error())
+		u.block(ctx, refused.Code+": "+refused.Error(), false)
 	case errors.Is(err, errCorrupt):
-		u.block(ctx, "corrupt_history: "+err.Error())
+		u.block(ctx, "corrupt_history: "+err.Error(), false)
 	default:
 		log.Error("turn failed inside the host", "error", err)
 		u.release(ctx, log, err)
@@ -129,6 +137,10 @@ func (u *Turn) once(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	pin, err := u.t.pinned(entries)
+	if err != nil {
+		return err
+	}
 	var mod program
 	err = rec.persist(func(ctx context.Context) (err error) {
 		mod, err = u.t.load(ctx, run.Tenant, run.Digest)
@@ -137,10 +149,12 @@ func (u *Turn) once(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	x := &execution{run: run, digest: run.Digest, m: newMachine(run.ID[:]), cur: cursor{entries: entries}, rec: rec,
-		entry:       sandbox.Entry{Tenant: string(run.Tenant), Kind: abi.EntryWorkflow, Name: run.Entry, Input: run.Input, Info: about(run, run.Digest, 0), Args: []string{argv0(run)}, Limits: abi.Limits{Gas: u.t.cfg.gas}},
-		idempotency: fmt.Sprintf("%s/%s", run.Tenant, run.ID), log: guestLog(u.log())}
+	x := newExecution(run, run.Digest, pin, entries)
+	x.rec, x.idempotency, x.log = rec, fmt.Sprintf("%s/%s", run.Tenant, run.ID), u.guestLog.write
 	rec.x, rec.seq = x, int64(len(entries))
+	for _, e := range entries {
+		rec.written += entrySize(e)
+	}
 	fpReplayed.Hit()
 	if err := rec.collect(); err != nil {
 		return err
@@ -172,6 +186,7 @@ func (u *Turn) finish(x *execution, end sandbox.Ending) error {
 		e = x.cur.last() // the journal has its end, the run's row has not
 	} else {
 		u.warnPending(x)
+		x.warnUnlogged(u.log())
 		e = x.rec.record(e, time.Time{})
 	}
 	next := &journal.Transition{State: journal.Completed, Output: e.Payload}
@@ -198,6 +213,13 @@ func (u *Turn) warnPending(x *execution) {
 	}
 	if n > 0 {
 		u.log().Warn("the run ended while effects were pending; they are given up", "pending", n)
+	}
+}
+
+// warnUnlogged tells the author that the log lacks lines.
+func (x *execution) warnUnlogged(log *slog.Logger) {
+	if n := x.m.unlogged; n > 0 {
+		log.Warn("log lines beyond the limit were not written", "lines", n, "limit_bytes", x.m.limits.LogBytes)
 	}
 }
 
@@ -256,12 +278,4 @@ func (x *execution) compareEnd(got journal.Entry) error {
 	}
 	x.cur.pos++
 	return nil
-}
-
-// guestLog writes a guest's lines to the host's log.
-func guestLog(log *slog.Logger) func(int32, string, string) {
-	levels := map[int32]slog.Level{abi.LogDebug: slog.LevelDebug, abi.LogInfo: slog.LevelInfo, abi.LogWarn: slog.LevelWarn, abi.LogError: slog.LevelError}
-	return func(level int32, source, line string) {
-		log.Log(context.Background(), levels[level], line, "guest", true, "source", source)
-	}
 }

@@ -26,13 +26,15 @@ func (t *Turner) Replay(ctx context.Context, run journal.Run, digest modules.Dig
 	if err != nil {
 		return Report{}, err
 	}
+	pin, err := t.pinned(entries)
+	if err != nil {
+		return Report{}, err
+	}
 	mod, err := t.load(ctx, run.Tenant, digest)
 	if err != nil {
 		return Report{}, err
 	}
-	x := &execution{run: run, digest: digest, m: newMachine(run.ID[:]), cur: cursor{entries: entries},
-		entry: sandbox.Entry{Tenant: string(run.Tenant), Kind: abi.EntryWorkflow, Name: run.Entry, Input: run.Input, Info: about(run, run.Digest, 0), Args: []string{argv0(run)}, Limits: abi.Limits{Gas: t.cfg.gas}},
-		log:   func(int32, string, string) {}}
+	x := newExecution(run, digest, pin, entries)
 	err = x.begin()
 	if err == nil {
 		err = x.verify(mod.Run(ctx, x, ""))
