@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 
+	"reprise/abi"
 	"reprise/modules/binary"
 	"reprise/modules/rewrite"
 )
@@ -18,7 +19,7 @@ type Report struct {
 	// Shape is empty for a module that cannot be entered.
 	Shape   Shape          `json:"shape,omitempty"`
 	Imports []ImportReport `json:"imports"`
-	// Entries are the exported functions that the host may enter.
+	// Entries are the exported functions that a run or an activity may begin in.
 	Entries []string `json:"entries,omitempty"`
 	// Limits are all that the check compares with, and how much the module takes of each. For a module that is refused
 	// they go as far as the check came.
@@ -127,7 +128,7 @@ func (r *Report) declared(m *binary.Module) {
 		r.Imports = append(r.Imports, row)
 	}
 	for _, e := range m.Exports {
-		if e.Kind == binary.Func && entryType(e.Type) && len(r.Entries) < maxEntered {
+		if e.Kind == binary.Func && entryType(e.Type) && e.Name != abi.ExportInitialize && len(r.Entries) < maxEntered {
 			r.Entries = append(r.Entries, plain(e.Name))
 		}
 	}

@@ -22,7 +22,7 @@ func (p *program) app() *cli.App {
 		Commands: []*cli.Command{
 			p.dev(),
 			p.serve(),
-			group("module", "upload and look at modules", p.modulePush(), p.moduleList(), p.moduleShow()),
+			group("module", "upload and look at modules", p.moduleCheck(), p.modulePush(), p.moduleList(), p.moduleShow()),
 			group("run", "start runs and look after them",
 				p.runStart(), p.runList(), p.runShow(), p.runJournal(), p.runResult(),
 				p.runSignal(), p.runCancel(), p.runResume(), p.runReplay()),

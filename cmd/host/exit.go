@@ -6,8 +6,10 @@ import (
 	"io"
 	"net/http"
 
+	"reprise/host/api/wire"
 	"reprise/host/client"
 	"reprise/journal"
+	"reprise/modules"
 )
 
 // Exit codes; docs/CLI.md lists them.
@@ -95,11 +97,17 @@ func stateCode(s journal.State) int {
 	return exitGeneral
 }
 
+// maxTold bounds the text of an error, in characters: a path in it may be of any length.
+const maxTold = 1000
+
 // tell writes an error for people: what, where, how to mend it.
 func tell(w io.Writer, err error) {
 	var told *client.Error
-	if !errors.As(err, &told) {
-		fmt.Fprintf(w, "reprise: %s\n", clean(err.Error()))
+	var refused *modules.RefusedError
+	if errors.As(err, &refused) { // without a host
+		told = &client.Error{Problem: wire.Problem{Code: refused.Code, Detail: refused.What, Where: refused.Where, Fix: refused.Fix}}
+	} else if !errors.As(err, &told) {
+		fmt.Fprintf(w, "reprise: %s\n", shorten(clean(err.Error()), maxTold))
 		if hint := hintFor(err); hint != "" {
 			fmt.Fprintf(w, "  fix  %s\n", hint)
 		}
