@@ -29,10 +29,10 @@ var contract = map[string]hostFunc{
 		st[0] = in.pull(m, "input", in.entry.Input, u32(st[0]), u32(st[1]))
 	},
 	"output": func(in *instance, m api.Module, st []uint64) {
-		in.output, in.outputSet = in.read(m, "output", u32(st[0]), u32(st[1]), abi.MaxPayload), true
+		in.output, in.outputSet = in.read(m, "output", u32(st[0]), u32(st[1]), in.maxPayload()), true
 	},
 	"fail": func(in *instance, m api.Module, st []uint64) {
-		in.failure, in.failureSet = in.read(m, "fail", u32(st[0]), u32(st[1]), abi.MaxPayload), true
+		in.failure, in.failureSet = in.read(m, "fail", u32(st[0]), u32(st[1]), in.maxPayload()), true
 	},
 	"effect":   func(in *instance, m api.Module, st []uint64) { in.request(m, "effect", OpEffect, st) },
 	"activity": func(in *instance, m api.Module, st []uint64) { in.request(m, "activity", OpActivity, st) },
@@ -78,7 +78,7 @@ var contract = map[string]hostFunc{
 	},
 	"publish": func(in *instance, m api.Module, st []uint64) {
 		key := in.name(m, "publish", u32(st[0]), u32(st[1]))
-		in.check(in.world.Publish(key, in.read(m, "publish", u32(st[2]), u32(st[3]), abi.MaxPayload)))
+		in.check(in.world.Publish(key, in.read(m, "publish", u32(st[2]), u32(st[3]), in.maxPayload())))
 	},
 }
 
@@ -94,8 +94,8 @@ func (in *instance) check(err error) {
 func (in *instance) request(m api.Module, function string, kind OpKind, st []uint64) {
 	r := Request{Kind: kind, Name: in.name(m, function, u32(st[0]), u32(st[1]))}
 	inLen, optLen := u32(st[3]), u32(st[5])
-	if inLen > abi.MaxPayload || optLen > abi.MaxOptions {
-		r.Options = tooLarge(inLen, optLen)
+	if limit := in.maxPayload(); int64(inLen) > int64(limit) || optLen > abi.MaxOptions {
+		r.Options = tooLarge(inLen, limit, optLen)
 	} else {
 		r.Input = in.read(m, function, u32(st[2]), inLen, abi.MaxPayload)
 		r.Options = in.read(m, function, u32(st[4]), optLen, abi.MaxOptions)
@@ -105,8 +105,16 @@ func (in *instance) request(m api.Module, function string, kind OpKind, st []uin
 
 // tooLarge stands in for the options of a request over a limit. It is deterministic, and no valid
 // options, so that the request fails with a message that says what was too large.
-func tooLarge(inLen, optLen uint32) []byte {
-	return fmt.Appendf(nil, "%s input %d bytes of at most %d, options %d bytes of at most %d", OversizeMark, inLen, abi.MaxPayload, optLen, abi.MaxOptions)
+func tooLarge(inLen uint32, limit int, optLen uint32) []byte {
+	return fmt.Appendf(nil, "%s input %d bytes of at most %d, options %d bytes of at most %d", OversizeMark, inLen, limit, optLen, abi.MaxOptions)
+}
+
+// maxPayload is the run's limit of one payload.
+func (in *instance) maxPayload() int {
+	if n := in.entry.Limits.Payload; n > 0 {
+		return int(n)
+	}
+	return abi.MaxPayload
 }
 
 // OversizeMark begins the options of a request whose input or options were over the limit.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -165,5 +166,44 @@ func TestEveryImplementedFunctionIsBound(t *testing.T) {
 		if _, ok := contract[f.Name]; ok != f.Implemented {
 			t.Errorf("%s: implemented is %v in the table, %v here", f.Name, f.Implemented, ok)
 		}
+	}
+}
+
+// TestPayloadLimit: what is exactly as long as a payload of the run may be is taken.
+func TestPayloadLimit(t *testing.T) {
+	const limit = 100
+	for name, args := range map[string][]uint64{"output": {8}, "fail": {8}, "publish": {0, 1, 8}} {
+		for n, ok := range map[uint64]bool{limit: true, limit + 1: false} {
+			r := newRig(t)
+			r.put(0, []byte("x"))
+			r.in.entry.Limits.Payload = limit
+			_, err := r.call(contract[name], append(slices.Clone(args), n)...)
+			if ok && err != nil {
+				t.Errorf("%s of %d bytes: got %v, want none", name, n, err)
+			} else if !ok {
+				wantMisuse(t, name, err)
+			}
+		}
+	}
+	r := newRig(t)
+	r.put(0, []byte("x"))
+	r.in.entry.Limits.Payload = limit
+	for n, taken := range []bool{true, false} {
+		if _, err := r.call(contract["effect"], 0, 1, 8, limit+uint64(n), 0, 0); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.world.started[n]; (len(got.Input) == limit) != taken || strings.HasPrefix(string(got.Options), OversizeMark) == taken {
+			t.Errorf("request of %d bytes: got input of %d bytes and options %q, want taken %v", limit+n, len(got.Input), got.Options, taken)
+		}
+	}
+	r = newRig(t)
+	r.in.entry.Limits.Payload = limit
+	r.in.written(1, make([]byte, limit))
+	if end := r.in.success(0); end.Failure != nil || len(end.Output) != limit {
+		t.Errorf("standard output of %d bytes: got %v, want them as output", limit, end.Failure)
+	}
+	r.in.written(1, []byte("x"))
+	if end := r.in.success(0); end.Failure == nil || end.Failure.Code != abi.CodePayloadLarge {
+		t.Errorf("standard output of %d bytes: got %v, want %s", limit+1, end.Failure, abi.CodePayloadLarge)
 	}
 }

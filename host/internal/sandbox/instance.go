@@ -154,8 +154,8 @@ func (in *instance) success(status int32) Ending {
 	case status != 0:
 		return in.failed(abi.NewFailure(abi.CodeNoOutput, "the entry returned %d without calling fail%s", status, in.lastWords()), nil)
 	case !in.outputSet && !in.mod.prepared.UsesOutput:
-		if len(in.result) > abi.MaxPayload {
-			return in.failed(abi.NewFailure(abi.CodePayloadLarge, "the guest wrote more than %d bytes to standard output, which is its result", abi.MaxPayload), nil)
+		if limit := in.maxPayload(); len(in.result) > limit {
+			return in.failed(abi.NewFailure(abi.CodePayloadLarge, "the guest wrote more than %d bytes to standard output, which is its result", limit), nil)
 		}
 		return Ending{Output: in.result}
 	}

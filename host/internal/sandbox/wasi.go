@@ -260,8 +260,8 @@ func fdWrite(in *instance, m api.Module, st []uint64) uint16 {
 // of stderr for the message of a crash.
 func (in *instance) written(fd uint32, p []byte) {
 	if fd == 1 {
-		if !in.mod.prepared.UsesOutput && len(in.result) <= abi.MaxPayload {
-			in.result = append(in.result, p[:min(len(p), abi.MaxPayload+1-len(in.result))]...)
+		if limit := in.maxPayload(); !in.mod.prepared.UsesOutput && len(in.result) <= limit {
+			in.result = append(in.result, p[:min(len(p), limit+1-len(in.result))]...)
 		}
 		in.stdout.source, in.stdout.level = "stdout", abi.LogInfo
 		in.stdout.write(in, p)
