@@ -21,6 +21,10 @@ const (
 	ExportStart = "_start"
 	// ExportInitialize marks a WASI reactor; it is called once before any other export.
 	ExportInitialize = "_initialize"
+	// ExportReseed is called before the entry in an instance that is made from an image of the module after its
+	// initialisation: () -> () or () -> i32, 0 for success. It draws new random numbers for what the
+	// initialisation drew, which is the same in every instance until then.
+	ExportReseed = "reprise_reseed"
 	// ExportRun is the entry of a reactor: () -> () or () -> i32, 0 for success.
 	ExportRun = "reprise_run"
 	// ExportMemory is the guest's linear memory, in which every (ptr, len) points.

@@ -22,6 +22,7 @@ const (
 	CodeMisuse        = "abi_misuse"        // a call that the contract forbids
 	CodeOutOfGas      = "out_of_gas"        // the guest computed for too long without waiting
 	CodeCallDepth     = "call_depth"        // the guest's calls are nested too deep
+	CodeMemory        = "memory_limit"      // the module begins with more memory than the run may have
 	CodeDeadlock      = "deadlock"          // the guest waits and nothing is pending that could wake it
 	CodeCancelled     = "cancelled"         // the run was cancelled
 	CodeTimeout       = "timeout"           // an attempt or a whole effect took too long

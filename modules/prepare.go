@@ -2,6 +2,8 @@ package modules
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -31,6 +33,11 @@ type Prepared struct {
 	Code []byte
 	// Rewritten says what was done to the code.
 	Rewritten rewrite.Info
+	// MemoryPages is what the memory begins with, in pages of 64 KiB.
+	MemoryPages uint32
+	// ImageKey names what instances are made from: 64 hex digits of a SHA-256 over Code, its data and
+	// rewrite.PipelineVersion.
+	ImageKey string
 	// Assets are the custom sections reprise.asset.NAME, by NAME.
 	Assets map[string][]byte
 	// Imports are "module.name", in the binary's order.
@@ -95,14 +102,30 @@ func Prepare(ctx context.Context, bytes []byte) (*Prepared, error) {
 	if p.Code, p.Rewritten, err = rewrite.Apply(m, passes); err != nil {
 		return nil, refusedForm(err)
 	}
+	if len(m.Memories) > 0 {
+		p.MemoryPages = m.Memories[0].Min
+	}
+	p.ImageKey = imageKey(p)
 	return p, nil
+}
+
+// imageKey is over everything that an instance's first state follows from.
+func imageKey(p *Prepared) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "pipeline %d, %s, %d pages, %d bytes of code, %d stretches of data\n", rewrite.PipelineVersion, p.Shape, p.MemoryPages, len(p.Code), len(p.Rewritten.Data))
+	h.Write(p.Code)
+	for _, r := range p.Rewritten.Data {
+		fmt.Fprintf(h, "%d bytes at %d\n", len(r.Bytes), r.Offset)
+		h.Write(r.Bytes)
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // MaxTableEntries bounds a table: real programs have some thousands.
 const MaxTableEntries = 100_000
 
 // passes is what is done to every module. A change of it is a new rewrite.PipelineVersion.
-var passes = rewrite.Options{Gas: true, Depth: abi.MaxDepth, MemoryPages: MaxMemoryPages, TableEntries: MaxTableEntries, CanonicalNaN: true}
+var passes = rewrite.Options{Gas: true, Depth: abi.MaxDepth, MemoryPages: MaxMemoryPages, TableEntries: MaxTableEntries, CanonicalNaN: true, ExportGlobals: true, Apart: true}
 
 func refusedForm(err error) error {
 	var form *binary.Error

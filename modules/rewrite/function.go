@@ -86,4 +86,19 @@ const (
 	opI64ExtendU binary.Opcode = 0xad
 	opF32Eq      binary.Opcode = 0x5b
 	opF64Eq      binary.Opcode = 0x61
+
+	opI64Add         binary.Opcode = 0x7c
+	opI64And         binary.Opcode = 0x83
+	opI64Or          binary.Opcode = 0x84
+	opF32Mul         binary.Opcode = 0x94
+	opF64Mul         binary.Opcode = 0xa2
+	opF32ConvertI64S binary.Opcode = 0xb4
+	opF32ConvertI64U binary.Opcode = 0xb5
+	opF64ConvertI64S binary.Opcode = 0xb9
+	opF64ConvertI64U binary.Opcode = 0xba
+
+	opI32ReinterpretF32 binary.Opcode = 0xbc
+	opI64ReinterpretF64 binary.Opcode = 0xbd
+	opF32ReinterpretI32 binary.Opcode = 0xbe
+	opF64ReinterpretI64 binary.Opcode = 0xbf
 )

@@ -95,5 +95,6 @@ func (s size) amount(c *code, operand uint32) {
 	c.op(binary.OpLocalGet, operand)
 	c.i32(int32(s.most))
 	c.op(opI32LeU)
-	c.op(binary.OpSelect)
+	// With its type: those without one are the module's own.
+	*c = append(*c, byte(binary.OpSelectTyped), 1, byte(binary.I64))
 }

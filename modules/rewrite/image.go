@@ -25,6 +25,7 @@ func apart(w *binary.Writer, m *binary.Module, does survey, info *Info) error {
 	if m.HasStart {
 		w.AddExport(ExportStart, binary.Func, w.FuncIndex(m.Start))
 		w.Omit(binary.StartSection)
+		info.Start = true
 	}
 	if info.Frozen = frozen(m, does); does.segments || len(m.Data) == 0 {
 		return nil

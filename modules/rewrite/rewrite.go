@@ -86,6 +86,8 @@ type Info struct {
 	Globals []uint32
 	// Data is what the memory begins with, when it was taken out of the module.
 	Data []Run
+	// Start says that the start function is exported as ExportStart.
+	Start bool
 	// Frozen says why the state of an instance is more than its memory and its exported globals, so that it
 	// cannot be kept; empty when it can.
 	Frozen string

@@ -2,6 +2,7 @@ package rewrite
 
 import (
 	"fmt"
+	"slices"
 
 	"reprise/modules/binary"
 )
@@ -14,6 +15,10 @@ type survey struct {
 	segments bool // with memory.init or data.drop
 	table    bool // with instructions that change a table or drop its segments
 	highest  int  // the most operands on the stack at a time
+	chooses  bool // with a select of floats
+	converts bool // with a conversion of an unsigned i64 to a float
+	// selects are the types of the selects that do not say theirs, in their order.
+	selects []binary.ValType
 }
 
 // surveyOf walks over a function as it was uploaded. It refuses code that names a local, global, function
@@ -22,6 +27,7 @@ type survey struct {
 func surveyOf(m *binary.Module, i int) (survey, error) {
 	var s survey
 	h := heights{module: m}
+	selects := false
 	locals := len(m.Types[m.Functions[i]].Params) + m.Bodies[i].Declared
 	functions := m.ImportedFuncs() + len(m.Functions)
 	c := m.Code(i)
@@ -43,6 +49,10 @@ func surveyOf(m *binary.Module, i int) (survey, error) {
 			}
 		case binary.OpReturn:
 			s.returns = true
+		case binary.OpSelect:
+			selects = true
+		case binary.OpSelectTyped:
+			s.chooses = s.chooses || isFloat(typeOfSelect(m.Bytes(c.Start, c.End)))
 		case binary.OpMemoryInit, binary.OpDataDrop:
 			s.segments = true
 		case binary.OpTableSet, binary.OpTableInit, binary.OpTableCopy, binary.OpTableGrow, binary.OpTableFill, binary.OpElemDrop:
@@ -51,6 +61,9 @@ func surveyOf(m *binary.Module, i int) (survey, error) {
 			if _, ok := computesNaN(c.Op); ok {
 				s.computes = true
 			}
+			if _, ok := convertsUnsigned(c.Op); ok {
+				s.converts = true
+			}
 		}
 		if what != "" && int64(c.Index) >= int64(has) {
 			return s, unknown(what, int64(c.Index), has, c.Start)
@@ -58,6 +71,10 @@ func surveyOf(m *binary.Module, i int) (survey, error) {
 		h.step(&c)
 	}
 	s.highest = h.highest
+	if selects && c.Err() == nil {
+		s.selects = selectTypes(m, i)
+		s.chooses = s.chooses || slices.ContainsFunc(s.selects, isFloat)
+	}
 	return s, c.Err()
 }
 

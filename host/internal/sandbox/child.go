@@ -3,13 +3,13 @@ package sandbox
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
+	"encoding/gob"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,8 +40,8 @@ const ExitInvalid = 3
 // Self, as the first word of Config.Compiler, is this program itself, whatever has become of its file.
 const Self = "/proc/self/exe"
 
-// CompileChild is the whole life of a compiling process: it limits itself, compiles the code that it reads
-// into the cache's folder, and returns nil, or an error whose *modules.RefusedError says that the module is at fault.
+// CompileChild is the whole life of a compiling process: it limits itself, compiles the module that it reads
+// into the cache's folder and makes its image there, and returns nil, or an error whose *modules.RefusedError says that the module is at fault.
 // cpu is the processor time that it may take, in seconds.
 func CompileChild(ctx context.Context, code io.Reader, cacheDir, cpu string) error {
 	seconds, err := strconv.ParseUint(cpu, 10, 32)
@@ -51,8 +51,8 @@ func CompileChild(ctx context.Context, code io.Reader, cacheDir, cpu string) err
 	if err := limitProcess(seconds); err != nil {
 		return fmt.Errorf("limit the compiling process: %w", err)
 	}
-	b, err := io.ReadAll(io.LimitReader(code, childInput))
-	if err != nil {
+	p := &modules.Prepared{}
+	if err := gob.NewDecoder(io.LimitReader(code, childInput)).Decode(p); err != nil {
 		return fmt.Errorf("read the module: %w", err)
 	}
 	e, err := New(ctx, Config{CacheDir: cacheDir})
@@ -60,40 +60,44 @@ func CompileChild(ctx context.Context, code io.Reader, cacheDir, cpu string) err
 		return err
 	}
 	defer e.Close(ctx)
-	compiled, err := e.compile(ctx, b)
-	if err != nil {
-		return invalid(err.Error())
-	}
-	return compiled.Close(ctx)
+	_, err = e.Load(ctx, p)
+	return err
 }
 
-// apart compiles in a process of its own, so that neither a module that makes the compiler run wild nor
-// one that kills it harms this one. What it leaves is a hit of the disk cache.
-func (e *Engine) apart(ctx context.Context, code []byte) error {
+// apart compiles and warms up in a process of its own, so that neither a module that makes the compiler run wild nor
+// one that kills it harms this one. What it leaves is a hit of the disk cache, and the image. Without a
+// Compiler there is none.
+func (e *Engine) apart(ctx context.Context, p *modules.Prepared) (*image, error) {
 	if len(e.cfg.Compiler) == 0 {
-		return nil
+		return nil, nil
 	}
-	mark := filepath.Join(e.cfg.CacheDir, fmt.Sprintf("compiled-%x", sha256.Sum256(code)))
-	if _, err := os.Stat(mark); err == nil {
-		return nil
+	path := imagePath(e.cfg.CacheDir, p.ImageKey)
+	if im, err := readImage(path); err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errDamaged) {
+		return im, err
 	}
 	select {
 	case e.children <- struct{}{}:
 		defer func() { <-e.children }()
 	case <-ctx.Done():
-		return ctx.Err()
+		return nil, ctx.Err()
 	}
-	if err := e.runChild(ctx, code); err != nil {
-		return err
+	bare := *p
+	bare.Assets = nil // which no image depends on
+	var input bytes.Buffer
+	if err := gob.NewEncoder(&input).Encode(&bare); err != nil {
+		return nil, fmt.Errorf("encode the module for the compiler: %w", err)
 	}
-	f, err := os.OpenFile(mark, os.O_CREATE|os.O_WRONLY, 0o600)
+	if err := e.runChild(ctx, &input); err != nil {
+		return nil, err
+	}
+	im, err := readImage(path)
 	if err != nil {
-		return fmt.Errorf("compile cache: %w", err)
+		return nil, fmt.Errorf("compile cache: what the compiler left: %w", err)
 	}
-	return f.Close()
+	return im, nil
 }
 
-func (e *Engine) runChild(ctx context.Context, code []byte) error {
+func (e *Engine) runChild(ctx context.Context, input io.Reader) error {
 	ctx, cancel := context.WithTimeout(ctx, childWall)
 	defer cancel()
 	words := &tailWriter{limit: childWords}
@@ -104,7 +108,7 @@ func (e *Engine) runChild(ctx context.Context, code []byte) error {
 	}
 	// Nothing of this process's environment is the compiler's business, except what a test's child needs to know itself by.
 	cmd.Env = append([]string{"GOMAXPROCS=1", "HOME=/nonexistent"}, e.cfg.CompilerEnv...)
-	cmd.Stdin, cmd.Stderr = bytes.NewReader(code), words
+	cmd.Stdin, cmd.Stderr = input, words
 	dieWithParent(cmd)
 	err := cmd.Run()
 	var exit *exec.ExitError

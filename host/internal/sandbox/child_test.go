@@ -49,7 +49,7 @@ func childEngine(t *testing.T, cfg Config) *Engine {
 }
 
 func codeOnly(code []byte) *modules.Prepared {
-	return &modules.Prepared{Digest: modules.DigestOf(code), Code: code}
+	return &modules.Prepared{Digest: modules.DigestOf(code), Code: code, ImageKey: string(modules.DigestOf(code))}
 }
 
 func TestCompileInAChild(t *testing.T) {
@@ -63,7 +63,7 @@ func TestCompileInAChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := len(cached(t, dir)); n != 2 {
-		t.Errorf("got %d files in the cache, want the compiled module and its mark", n)
+		t.Errorf("got %d files in the cache, want the compiled module and its image", n)
 	}
 	// The next engine finds it: no child is needed, and none can be started.
 	again, err := New(t.Context(), Config{CacheDir: dir, Compiler: []string{"/nonexistent"}})

@@ -206,6 +206,10 @@ func bindContract(ctx context.Context, rt wazero.Runtime) error {
 // export adds one function. GoModuleFunc only: wazero's reflection costs 2 us a call.
 func export(b wazero.HostModuleBuilder, name string, fn hostFunc, params, results []api.ValueType) {
 	b.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(func(ctx context.Context, m api.Module, st []uint64) {
-		fn(instanceOf(ctx), m, st)
+		in := instanceOf(ctx)
+		if in.warming != nil {
+			in.warming.check(in, name, st)
+		}
+		fn(in, m, st)
 	}), params, results).Export(name)
 }

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"reprise/modules"
+	"reprise/modules/rewrite"
 )
 
 // features are what modules may use: all that wazero has of WebAssembly 2.0 but SIMD, whose NaN bits
@@ -38,6 +39,10 @@ type Config struct {
 	CompileCPU uint64
 	// CompilerEnv is added to the compiler's environment, which is otherwise empty. For tests.
 	CompilerEnv []string
+	// Memory is how many bytes all guests may take together. Default: half of what the machine has.
+	Memory int64
+	// Copies gives each instance a copy of its module's image, as where the system cannot share pages.
+	Copies bool
 	// Interpret runs guests by interpreter: slow, and stoppable by context at any point.
 	Interpret bool
 }
@@ -50,6 +55,8 @@ type Engine struct {
 	ownDir   string        // the cache's folder when the engine made it for itself
 	children chan struct{} // slots of compiling processes, one a processor
 	places   *places       // where guests compute, one a processor
+	// Memory is shared out apart, so that a run that waits for an activity does not stand in its way.
+	forRuns, forActivities *budget
 
 	closed atomic.Bool
 	flight singleflight.Group
@@ -72,6 +79,10 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	}
 	e := &Engine{mods: map[modules.Digest]*list.Element{}, recent: list.New(), children: make(chan struct{}, runtime.GOMAXPROCS(0)),
 		places: newPlaces(runtime.GOMAXPROCS(0))}
+	if cfg.Memory == 0 {
+		cfg.Memory = machineMemory() / 2
+	}
+	e.forRuns, e.forActivities = newBudget(max(cfg.Memory/4*3, leastMemory)), newBudget(max(cfg.Memory/4, leastMemory))
 	if len(cfg.Compiler) > 0 && cfg.CacheDir == "" { // the two processes meet in a folder
 		dir, err := os.MkdirTemp("", "reprise-compiled-")
 		if err != nil {
@@ -119,6 +130,11 @@ var errClosed = errors.New("the engine is closed")
 func (e *Engine) Close(ctx context.Context) error {
 	e.closed.Store(true)
 	err := e.rt.Close(ctx)
+	e.mu.Lock()
+	for el := e.recent.Front(); el != nil; el = el.Next() {
+		el.Value.(*Module).image.close()
+	}
+	e.mu.Unlock()
 	if e.cache != nil {
 		if cerr := e.cache.Close(ctx); err == nil {
 			err = cerr
@@ -130,12 +146,17 @@ func (e *Engine) Close(ctx context.Context) error {
 	return err
 }
 
-// Module is a compiled module, ready for instances.
+// Module is a compiled module with its image, ready for instances.
 type Module struct {
 	engine   *Engine
 	digest   modules.Digest
 	prepared *modules.Prepared
 	compiled wazero.CompiledModule
+	image    *image
+	globals  []string // names of the exports whose values an image has
+
+	needs atomic.Int64 // bytes that its instances have needed lately
+	runs  atomic.Int64 // instances that have ended
 
 	mu      sync.Mutex
 	making  int  // instances that are being made; compiled is not closed under them
@@ -168,21 +189,10 @@ func (e *Engine) Load(ctx context.Context, p *modules.Prepared) (*Module, error)
 			return m, nil
 		}
 		// The caller that came first must not take the compilation of the others with it.
-		if err := e.apart(context.WithoutCancel(ctx), p.Code); err != nil {
+		m, err := e.build(context.WithoutCancel(ctx), p)
+		if err != nil {
 			return nil, err
 		}
-		compiled, err := e.compile(context.WithoutCancel(ctx), p.Code)
-		var disk *fs.PathError
-		if err != nil && e.closed.Load() {
-			return nil, errClosed
-		}
-		if errors.As(err, &disk) {
-			return nil, fmt.Errorf("compile cache: %w", err) // the module is not to blame
-		}
-		if err != nil {
-			return nil, invalid(err.Error())
-		}
-		m := &Module{engine: e, digest: p.Digest, compiled: compiled, prepared: p}
 		e.keep(ctx, m)
 		return m, nil
 	})
@@ -190,6 +200,57 @@ func (e *Engine) Load(ctx context.Context, p *modules.Prepared) (*Module, error)
 		return nil, err
 	}
 	return v.(*Module), nil
+}
+
+// build compiles a module and makes its image, or takes both from the cache.
+func (e *Engine) build(ctx context.Context, p *modules.Prepared) (*Module, error) {
+	ready, err := e.apart(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	compiled, err := e.compile(ctx, p.Code)
+	var disk *fs.PathError
+	switch {
+	case err != nil && e.closed.Load():
+		return nil, errClosed
+	case errors.As(err, &disk):
+		return nil, fmt.Errorf("compile cache: %w", err) // the module is not to blame
+	case err != nil:
+		return nil, invalid(err.Error())
+	}
+	m := &Module{engine: e, digest: p.Digest, compiled: compiled, prepared: p, image: ready}
+	for _, i := range p.Rewritten.Globals {
+		m.globals = append(m.globals, fmt.Sprint(rewrite.ExportGlobal, i))
+	}
+	if m.image == nil {
+		m.image, err = e.imageOf(ctx, m)
+	}
+	if err == nil {
+		err = m.image.open(e.cfg.Copies)
+	}
+	if err != nil {
+		return nil, errors.Join(err, compiled.Close(ctx))
+	}
+	return m, nil
+}
+
+// imageOf finds the image in the cache, or makes it and puts it there.
+func (e *Engine) imageOf(ctx context.Context, m *Module) (*image, error) {
+	path := imagePath(e.cfg.CacheDir, m.prepared.ImageKey)
+	if e.cfg.CacheDir != "" {
+		im, err := readImage(path)
+		if err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errDamaged) {
+			return im, err
+		}
+	}
+	im, err := m.warm(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("image of module %s: %w", m.digest.Short(), err)
+	}
+	if e.cfg.CacheDir != "" {
+		err = im.save(path)
+	}
+	return im, err
 }
 
 // cacheTrouble begins wazero's errors about an entry of its disk cache.
@@ -243,7 +304,7 @@ func (m *Module) drop(ctx context.Context) {
 	defer m.mu.Unlock()
 	m.dropped = true
 	if m.making == 0 {
-		_ = m.compiled.Close(ctx)
+		m.close(ctx)
 	}
 }
 
@@ -262,8 +323,13 @@ func (m *Module) letGo(ctx context.Context) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.making--; m.making == 0 && m.dropped {
-		_ = m.compiled.Close(ctx)
+		m.close(ctx)
 	}
+}
+
+func (m *Module) close(ctx context.Context) {
+	_ = m.compiled.Close(ctx)
+	m.image.close()
 }
 
 // held returns the module, compiled again if the engine dropped it meanwhile. letGo must be called.

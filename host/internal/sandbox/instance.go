@@ -8,7 +8,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/sys"
 
@@ -31,6 +30,12 @@ type instance struct {
 	inside bool // it holds one of the engine's places to compute
 	// replayed counts the waits that the journal answered.
 	replayed int
+
+	warming  *warming // only while an image is made
+	linear   *linear  // its memory
+	budget   *budget  // that it was admitted to
+	used     int64    // bytes that it is thought to need
+	reserved int64    // bytes that it got
 
 	running bool  // the entry has been called; before that only initialisation runs
 	cause   error // why the host stopped the guest
@@ -69,7 +74,10 @@ func (m *Module) Run(ctx context.Context, w World, export string) Ending {
 	in := &instance{world: w, entry: w.Entry(), mod: m}
 	ctx = context.WithValue(ctx, instanceKey{}, in)
 	in.ctx = ctx
-	// No name: instances of one module must not collide. No start functions: the entry is called below.
+	if err := in.admit(ctx); err != nil {
+		return Ending{Cause: err}
+	}
+	defer in.discharge()
 	held, err := m.held(ctx)
 	if err != nil {
 		return Ending{Cause: err}
@@ -80,16 +88,16 @@ func (m *Module) Run(ctx context.Context, w World, export string) Ending {
 	}
 	in.inside = true
 	defer in.leave()
-	inst, err := m.engine.rt.InstantiateModule(ctx, held.compiled, wazero.NewModuleConfig().WithName("").WithStartFunctions())
+	inst, err := held.instantiate(ctx, in, held.image)
+	warm := held.image
 	held.letGo(ctx)
 	if err != nil {
 		return in.ending(nil, err)
 	}
 	defer inst.Close(ctx)
-	if f := inst.ExportedFunction(abi.ExportInitialize); f != nil && m.prepared.Shape == modules.Reactor {
-		if _, err := f.Call(ctx); err != nil {
-			return in.ending(nil, err)
-		}
+	defer in.measure()
+	if err := in.prologue(inst, warm); err != nil {
+		return in.ending(nil, err)
 	}
 	if export == "" {
 		export = abi.ExportRun
@@ -121,7 +129,7 @@ func (in *instance) ending(results []uint64, err error) Ending {
 	switch {
 	case errors.As(in.cause, &misuse):
 		return in.failed(abi.NewFailure(abi.CodeMisuse, "%s", misuse.Error()), stack)
-	case errors.As(in.cause, &exhausted):
+	case errors.As(in.cause, &exhausted), errors.As(err, &exhausted):
 		return in.failed(abi.NewFailure(exhausted.Code, "%s", exhausted.Reason), stack)
 	case in.cause != nil:
 		return Ending{Cause: in.cause, Stack: stack}

@@ -29,8 +29,12 @@ type wasiFunc func(in *instance, m api.Module, st []uint64) uint16
 // wasi is a virtual device: no files, no sockets, no host clock. What is not here answers ENOSYS, and
 // what needs a descriptor beyond 3 EBADF, so that every runtime finds a world it knows how to live in.
 var wasi = map[string]wasiFunc{
-	"args_get":          func(in *instance, m api.Module, st []uint64) uint16 { return strings2(m, in.entry.Args, st) },
-	"args_sizes_get":    func(in *instance, m api.Module, st []uint64) uint16 { return sizes(m, in.entry.Args, st) },
+	"args_get": func(in *instance, m api.Module, st []uint64) uint16 {
+		return strings2(m, argsOf(in.mod.prepared, in.entry), st)
+	},
+	"args_sizes_get": func(in *instance, m api.Module, st []uint64) uint16 {
+		return sizes(m, argsOf(in.mod.prepared, in.entry), st)
+	},
 	"environ_get":       func(_ *instance, m api.Module, st []uint64) uint16 { return strings2(m, nil, st) },
 	"environ_sizes_get": func(_ *instance, m api.Module, st []uint64) uint16 { return sizes(m, nil, st) },
 	"clock_res_get": func(_ *instance, m api.Module, st []uint64) uint16 {

@@ -1,0 +1,126 @@
+package sandbox
+
+import (
+	"encoding/binary"
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// memfd is a backing whose pages are in a file without a name, which every instance maps privately: the kernel
+// copies a page when an instance writes to it.
+type memfd struct {
+	image *image
+	fd    int
+	size  uintptr
+}
+
+// newBacking gives copies when that is asked for, and when this kernel does not have what sharing needs.
+func newBacking(im *image, copies bool) (backing, error) {
+	if copies {
+		return copied{im}, nil
+	}
+	fd, err := unix.MemfdCreate("reprise-image", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return copied{im}, nil
+	}
+	s := &memfd{image: im, fd: fd, size: uintptr(im.Size)}
+	if err := s.write(); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// write puts the image into the file and seals it: nothing that this process does later changes it.
+func (s *memfd) write() error {
+	if s.size == 0 {
+		return nil
+	}
+	if err := unix.Ftruncate(s.fd, int64(s.size)); err != nil {
+		return err
+	}
+	b, err := unix.Mmap(s.fd, 0, int(s.size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return err
+	}
+	s.image.fill(b)
+	if err := unix.Munmap(b); err != nil {
+		return err
+	}
+	_, err = unix.FcntlInt(uintptr(s.fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_WRITE|unix.F_SEAL_SEAL)
+	return err
+}
+
+func (s *memfd) close() { _ = unix.Close(s.fd) }
+
+// reserve takes address space for all that the memory may grow to; pages come when they are touched. Two
+// mappings: the image, and zeros behind it. When the kernel gives no more of them, the instance has a copy.
+func (s *memfd) reserve(limit uint64) mapped {
+	limit = max(limit, uint64(s.size))
+	if limit == 0 {
+		return copied{s.image}.reserve(limit)
+	}
+	p, err := unix.MmapPtr(-1, 0, nil, uintptr(limit), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+	if err != nil {
+		return copied{s.image}.reserve(limit)
+	}
+	m := &private{b: unsafe.Slice((*byte)(p), limit)}
+	if s.size > 0 {
+		if _, err := unix.MmapPtr(s.fd, 0, p, s.size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_FIXED|unix.MAP_NORESERVE); err != nil {
+			m.free()
+			return copied{s.image}.reserve(limit)
+		}
+	}
+	return m
+}
+
+// private is a memory of one instance.
+type private struct{ b []byte }
+
+// resize is part of mapped. Nothing that was reserved and not yet given has been written to.
+func (m *private) resize(size uint64) []byte { return m.b[:size:len(m.b)] }
+
+func (m *private) free() {
+	if m.b != nil {
+		_ = unix.MunmapPtr(unsafe.Pointer(unsafe.SliceData(m.b)), uintptr(len(m.b)))
+		m.b = nil
+	}
+}
+
+// The bits of an entry of /proc/self/pagemap.
+const (
+	pagePresent = 1 << 63
+	pageSwapped = 1 << 62
+	pageOfFile  = 1 << 61
+)
+
+// touched counts the pages that are there and are not those of the image.
+func (m *private) touched() int64 {
+	if m.b == nil {
+		return 0
+	}
+	f, err := os.Open("/proc/self/pagemap")
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	page := int64(os.Getpagesize())
+	at := int64(uintptr(unsafe.Pointer(unsafe.SliceData(m.b)))) / page * 8
+	var n int64
+	var buf [4096]byte
+	for left := int64(len(m.b)) / page * 8; left > 0; {
+		got, err := f.ReadAt(buf[:min(left, int64(len(buf)))], at)
+		for i := 0; i+8 <= got; i += 8 {
+			if e := binary.LittleEndian.Uint64(buf[i:]); e&pagePresent != 0 && e&pageOfFile == 0 || e&pageSwapped != 0 {
+				n += page
+			}
+		}
+		if err != nil || got == 0 {
+			break
+		}
+		at, left = at+int64(got), left-int64(got)
+	}
+	return n
+}
