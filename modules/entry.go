@@ -81,9 +81,9 @@ func clip(s string) string {
 
 // checkMemory checks the memory that the host reads and writes.
 func checkMemory(m *binary.Module) error {
-	if len(m.Memories) > 0 && m.Memories[0].Min > MaxMemoryPages {
+	if pages := startPages(m); pages > MaxMemoryPages {
 		return &RefusedError{Code: "too_much_memory", Where: "memory section",
-			What: fmt.Sprintf("the module asks for %d pages of memory at its start, more than %d", m.Memories[0].Min, MaxMemoryPages),
+			What: fmt.Sprintf("the module asks for %d pages of memory at its start, more than %d", pages, MaxMemoryPages),
 			Fix:  "lower the initial memory; it may grow later"}
 	}
 	e, ok := m.Export(abi.ExportMemory)

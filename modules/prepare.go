@@ -65,9 +65,8 @@ func Prepare(ctx context.Context, bytes []byte) (*Prepared, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("prepare module: %w", err)
 	}
-	if len(bytes) > MaxSize {
-		return nil, &RefusedError{Code: "too_large", What: fmt.Sprintf("the module has %d bytes, more than %d", len(bytes), MaxSize), Where: "file",
-			Fix: "build it smaller: strip symbols and DWARF, leave out what it does not use"}
+	if err := CheckSize(int64(len(bytes))); err != nil {
+		return nil, err
 	}
 	m, err := binary.Decode(bytes)
 	if err != nil {

@@ -199,7 +199,7 @@ func FuzzPrepare(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, file []byte) {
 		if p, refused := prepare(t, file); refused == nil {
-			if _, err := binary.Decode(p.Code); err != nil {
+			if _, err := binary.DecodeWritten(p.Code); err != nil {
 				t.Errorf("the rewritten code of a good module does not decode: %v", err)
 			}
 		}

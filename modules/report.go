@@ -128,7 +128,8 @@ func (r *Report) declared(m *binary.Module) {
 		r.Imports = append(r.Imports, row)
 	}
 	for _, e := range m.Exports {
-		if e.Kind == binary.Func && entryType(e.Type) && e.Name != abi.ExportInitialize && len(r.Entries) < maxEntered {
+		own := e.Name == abi.ExportInitialize || e.Name == abi.ExportReseed // no run begins in them
+		if e.Kind == binary.Func && entryType(e.Type) && !own && len(r.Entries) < maxEntered {
 			r.Entries = append(r.Entries, plain(e.Name))
 		}
 	}
@@ -191,7 +192,7 @@ func startPages(m *binary.Module) uint32 {
 
 // rewritten compares the module with what is compiled.
 func (r *Report) rewritten(m *binary.Module, p *Prepared, use codeUse) error {
-	after, err := binary.Decode(p.Code)
+	after, err := binary.DecodeWritten(p.Code)
 	if err != nil {
 		return fmt.Errorf("read the rewritten module: %w", err)
 	}

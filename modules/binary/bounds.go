@@ -79,9 +79,17 @@ type figure struct {
 
 // bounded reads the number of elements of a vector that has a bound of its own.
 func (r *reader) bounded(b bound, each int) int {
-	n := r.count(bounds[b].most, each, bounds[b].what)
+	n := r.count(r.most(b), each, bounds[b].what)
 	r.use(b, int64(n), -1)
 	return n
+}
+
+// most is the bound of a count.
+func (r *reader) most(b bound) int {
+	if r.unbounded {
+		return len(r.file)
+	}
+	return bounds[b].most
 }
 
 // use notes a figure, if it is the largest, of a reader that decodes a module. It says whether the figure
@@ -90,7 +98,7 @@ func (r *reader) use(b bound, n int64, function int) bool {
 	if r.used != nil && n > r.used[b].n {
 		r.used[b] = figure{n, function}
 	}
-	return n <= int64(bounds[b].most)
+	return r.unbounded || n <= int64(bounds[b].most)
 }
 
 // Uses lists the bounds that reading a module compares with, in the order of its sections, and how much of each

@@ -63,6 +63,32 @@ func TestSectionsAreBounded(t *testing.T) {
 	}
 }
 
+// TestWrittenModulesHaveNoBounds takes a copy of a module that was at its bounds.
+func TestWrittenModulesHaveNoBounds(t *testing.T) {
+	groups := bytes.Repeat([]byte{1, 0x7f}, maxLocals)
+	function := cat(leb(maxLocals), groups, 0x0b)
+	m, err := Decode(mod(oneType, sec(FunctionSection, 1, 0), sec(CodeSection, 1, leb(uint32(len(function))), function)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := NewWriter(m)
+	for i := range maxExports + 1 {
+		w.AddExport(string(rune('a'+i)), Func, 0)
+	}
+	w.SetBody(0, []ValType{I32}, []byte{0x0b})
+	out := w.Bytes()
+	if _, err := Decode(out); err == nil {
+		t.Error("got a module above its bounds")
+	}
+	got, err := DecodeWritten(out)
+	if err != nil || got.Bodies[0].Declared != maxLocals+1 || len(got.Exports) != maxExports+1 {
+		t.Errorf("got %v, want a module", err)
+	}
+	if _, err := DecodeWritten(mod(sec(TypeSection, most))); err == nil {
+		t.Error("got a module with more types than bytes")
+	}
+}
+
 func TestConstants(t *testing.T) {
 	tests := []struct {
 		code []byte

@@ -16,6 +16,8 @@ type reader struct {
 	refs func(start, end int, index uint32)
 	// used are the figures of the module that is decoded, nil when a module is read again.
 	used *[boundCount]figure
+	// unbounded leaves the bounds out of what the module may declare.
+	unbounded bool
 }
 
 func (r *reader) left() int { return r.end - r.pos }
@@ -161,7 +163,7 @@ func (r *reader) name(what string) string {
 
 // within gives a reader over the next n bytes and moves behind them.
 func (r *reader) within(n int) *reader {
-	in := &reader{file: r.file, pos: r.pos, end: r.pos + n, section: r.section, refs: r.refs, used: r.used}
+	in := &reader{file: r.file, pos: r.pos, end: r.pos + n, section: r.section, refs: r.refs, used: r.used, unbounded: r.unbounded}
 	r.pos += n
 	return in
 }

@@ -41,12 +41,18 @@ const headerSize = 8
 
 // Decode reads what a module declares. The module keeps the file, which nobody may change from then on.
 // Every error is an *Error.
-func Decode(file []byte) (*Module, error) {
+func Decode(file []byte) (*Module, error) { return readModule(file, false) }
+
+// DecodeWritten is Decode for what a Writer wrote: it is not compared with the bounds of what a module may declare,
+// because a copy of a module that is at one of them may be above it.
+func DecodeWritten(file []byte) (*Module, error) { return readModule(file, true) }
+
+func readModule(file []byte, unbounded bool) (*Module, error) {
 	if err := header(file); err != nil {
 		return nil, err
 	}
 	m := &Module{file: file, dataCount: -1}
-	r := &reader{file: file, pos: headerSize, end: len(file), used: &m.used}
+	r := &reader{file: file, pos: headerSize, end: len(file), used: &m.used, unbounded: unbounded}
 	last := Custom
 	for r.left() > 0 && r.err == nil {
 		last = m.section(r, last)

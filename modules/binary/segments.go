@@ -109,7 +109,7 @@ func (m *Module) code(r *reader) {
 // locals reads the groups of locals. Their sum is bounded because a group of 4 billion takes 6 bytes.
 func (r *reader) locals(at, function int) int {
 	var sum int64
-	for range r.count(maxLocals, 2, "groups of locals") {
+	for range r.count(r.most(boundLocals), 2, "groups of locals") {
 		sum += int64(r.u32("a number of locals"))
 		r.valType()
 		if r.err != nil {
