@@ -150,7 +150,8 @@ func parseSignature(word string) (Signature, error) {
 	var s Signature
 	parts := strings.Split(word, ".")
 	if len(parts) != 4 || parts[0] != signaturePrefix {
-		return s, fmt.Errorf("%.40q is not of the form %s.STATEMENT.KEY.SIGNATURE", word, signaturePrefix)
+		// The word is not repeated: it may be a secret that stands in the wrong place.
+		return s, fmt.Errorf("it is not of the form %s.STATEMENT.KEY.SIGNATURE", signaturePrefix)
 	}
 	statement, err := base64url.DecodeString(parts[1])
 	if err != nil {
@@ -218,7 +219,11 @@ func judge(s Signature, d Digest, name string, keys []TrustedKey, now time.Time)
 		return &RefusedError{Code: "signature_mismatch", What: fmt.Sprintf("the signature is of the module %s, and this is %s", said.Digest, d),
 			Where: "signature, digest", Fix: "sign the file that is pushed, after its last build"}, 2
 	case said.Name != "" && said.Name != name:
-		return &RefusedError{Code: "signature_mismatch", What: fmt.Sprintf("the signature is for the workflow %s only, and the module is pushed as %.100q", said.Name, name),
+		as := "without a name"
+		if name != "" {
+			as = fmt.Sprintf("as %.100q", name)
+		}
+		return &RefusedError{Code: "signature_mismatch", What: fmt.Sprintf("the signature is for the workflow %s only, and the module is pushed %s", said.Name, as),
 			Where: "signature, workflow", Fix: "push it under that name, or sign it for this one"}, 3
 	case !now.Before(said.Expires):
 		return &RefusedError{Code: "signature_expired", What: fmt.Sprintf("the signature expired at %s; now it is %s by the journal's clock", said.Expires.Format(time.RFC3339), now.UTC().Format(time.RFC3339)),

@@ -22,7 +22,8 @@ func (p *program) app() *cli.App {
 		Commands: []*cli.Command{
 			p.dev(),
 			p.serve(),
-			group("module", "upload and look at modules", p.moduleCheck(), p.modulePush(), p.moduleList(), p.moduleShow()),
+			group("module", "upload and look at modules", p.moduleCheck(), p.modulePush(), p.moduleList(), p.moduleShow(),
+				p.moduleSign(), p.moduleKeygen()),
 			group("run", "start runs and look after them",
 				p.runStart(), p.runList(), p.runShow(), p.runJournal(), p.runResult(),
 				p.runSignal(), p.runCancel(), p.runResume(), p.runReplay()),

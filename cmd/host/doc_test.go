@@ -26,8 +26,8 @@ func each(commands []*cli.Command, prefix string, f func(path string, c *cli.Com
 
 const docHead = `# The command line
 
-` + "`reprise dev`" + ` and ` + "`reprise serve`" + ` run a node; ` + "`reprise module check`" + ` and ` + "`reprise version`" + ` need none; every other command
-speaks to a node over HTTP (` + "`--addr`, `REPRISE_ADDR`" + `).
+` + "`reprise dev`" + ` and ` + "`reprise serve`" + ` run a node; ` + "`reprise module check`, `sign`, `keygen`" + ` and ` + "`reprise version`" + ` need none; every
+other command speaks to a node over HTTP (` + "`--addr`, `REPRISE_ADDR`" + `).
 
 - stdout has data only; talk, logs and errors go to stderr.
 - Flags may stand before or after arguments; ` + "`--`" + ` ends them. A flag wins over its environment variable, that over the default.

@@ -21,6 +21,7 @@ func (p *program) modulePush() *cli.Command {
 			&cli.StringFlag{Name: "name", Usage: "workflow name that will mean this module"},
 			&cli.BoolFlag{Name: "no-name", Usage: "upload only; runs name the digest"},
 			&cli.StringFlag{Name: "digest", Usage: "refuse the file when it has another digest"},
+			&cli.StringFlag{Name: "signature", Usage: "file of the module's signatures, which module sign wrote"},
 		},
 	}, func(c *call) error {
 		wasm, err := readFile(p.stdin, c.arg(0), api.MaxModule)
@@ -37,7 +38,11 @@ func (p *program) modulePush() *cli.Command {
 		case name == "":
 			name = strings.TrimSuffix(filepath.Base(c.arg(0)), ".wasm")
 		}
-		pushed, err := c.client.PushModule(c.Context.Context, name, wasm, c.String("digest"))
+		sigs, err := readSignatures(c.String("signature"))
+		if err != nil {
+			return err
+		}
+		pushed, err := c.client.PushModule(c.Context.Context, name, wasm, c.String("digest"), sigs...)
 		if err != nil {
 			return err
 		}

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"syscall"
 	"time"
 
@@ -107,6 +106,9 @@ func (p *program) announce(s settings, addr net.Addr) error {
 	if s.watch != "" {
 		fmt.Fprintf(p.stderr, "  Watching   %s\n", clean(s.watch))
 	}
+	if trust := trustText(s.host.Trust); trust != "" {
+		fmt.Fprintf(p.stderr, "  Modules    %s\n", trust)
+	}
 	prefix := ""
 	if base != "http://127.0.0.1:7070" {
 		prefix = "REPRISE_ADDR=" + base + " "
@@ -116,21 +118,8 @@ func (p *program) announce(s settings, addr net.Addr) error {
 	if s.addrFile == "" {
 		return nil
 	}
-	return writeAddr(s.addrFile, addr.String())
-}
-
-// writeAddr writes a file in one step, so that who waits for it never reads a part.
-func writeAddr(path, addr string) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".addr-*")
-	if err != nil {
-		return fmt.Errorf("address file: %w", err)
-	}
-	_, err = f.WriteString(addr + "\n")
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
+	// In one step, so that who waits for the file never reads a part.
+	if err := replaceFile(s.addrFile, addr.String()+"\n", 0o600); err != nil {
 		return fmt.Errorf("address file: %w", err)
 	}
 	return nil

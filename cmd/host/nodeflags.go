@@ -41,6 +41,7 @@ func nodeFlags(nodeName string) []cli.Flag {
 		&cli.IntFlag{Name: "max-attempts", Value: 5, Usage: "block a run after that many turns in a row that ended with the death of their host", EnvVars: []string{"REPRISE_MAX_ATTEMPTS"}},
 		&cli.DurationFlag{Name: "drain-timeout", Value: 10 * time.Second, Usage: "how long effects in flight may take when the node stops", EnvVars: []string{"REPRISE_DRAIN_TIMEOUT"}},
 		&cli.StringFlag{Name: "log-level", Value: "info", Usage: "debug, info, warn or error", EnvVars: []string{"REPRISE_LOG_LEVEL"}},
+		&cli.StringSliceFlag{Name: "trust-key", Usage: "take only modules signed by this key: ed25519:…, or a file of keys; may be repeated; see MODULES.md", EnvVars: []string{"REPRISE_TRUST_KEY"}},
 		&cli.StringFlag{Name: "api-token-file", Usage: "accept the bearer tokens of this file: one token, or lines of tenant and token", EnvVars: []string{"REPRISE_API_TOKEN_FILE"}},
 	}
 }
@@ -71,11 +72,14 @@ func settingsOf(c *cli.Context) (settings, error) {
 	if s.host.HoldFor <= 0 || s.host.DrainTimeout <= 0 {
 		return s, usage("--hold-for and --drain-timeout are longer than 0")
 	}
+	var err error
+	if s.host.Trust, err = readTrust(c.StringSlice("trust-key")); err != nil {
+		return s, err
+	}
 	path := c.String("api-token-file")
 	if path == "" {
 		return s, nil
 	}
-	var err error
 	s.tokens, err = readTokens(path)
 	s.tokenHint = "from " + path
 	return s, err

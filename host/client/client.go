@@ -82,6 +82,7 @@ type request struct {
 	contentType  string
 	body         []byte
 	key          string // Idempotency-Key
+	signatures   string // Reprise-Signature
 	repeatable   bool   // doing it twice is as doing it once
 }
 
@@ -121,7 +122,7 @@ func (c *Client) sendAny(ctx context.Context, r request, also int) (response, er
 	if err != nil {
 		return response{}, fmt.Errorf("make request: %w", err)
 	}
-	for name, value := range map[string]string{"Content-Type": r.contentType, "Idempotency-Key": r.key} {
+	for name, value := range map[string]string{"Content-Type": r.contentType, "Idempotency-Key": r.key, "Reprise-Signature": r.signatures} {
 		if value != "" {
 			req.Header.Set(name, value)
 		}

@@ -4,13 +4,15 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"reprise/host/api/wire"
 )
 
-// PushModule uploads a module and points name at it; an empty name uploads it without one.
-func (c *Client) PushModule(ctx context.Context, name string, wasm []byte, digest string) (wire.Pushed, error) {
-	r := request{method: http.MethodPost, path: "/v1/modules", contentType: "application/wasm", body: wasm, repeatable: true}
+// PushModule uploads a module and points name at it; an empty name uploads it without one. A digest that is
+// not empty guards the upload. signatures are what reprise module sign wrote; a host may need one.
+func (c *Client) PushModule(ctx context.Context, name string, wasm []byte, digest string, signatures ...string) (wire.Pushed, error) {
+	r := request{signatures: strings.Join(signatures, ","), method: http.MethodPost, path: "/v1/modules", contentType: "application/wasm", body: wasm, repeatable: true}
 	if name != "" {
 		r.method, r.path = http.MethodPut, "/v1/modules/"+url.PathEscape(name)
 	}
