@@ -7,11 +7,13 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"runtime"
 	"sync"
 	"time"
 
+	"reprise/abi"
 	"reprise/host/effect"
 	"reprise/host/internal/exec"
 	"reprise/host/internal/gate"
@@ -52,6 +54,12 @@ type Config struct {
 	// MaxPreparing bounds the modules that are checked, rewritten and compiled at once after an upload; one tenant
 	// gets half of it. Default one a processor, at least 2.
 	MaxPreparing int
+	// Limits bound each run that begins here, within the ceilings of package abi. A run keeps the limits that it began
+	// with, on every host. Fields that are 0 get their ceilings.
+	Limits abi.Limits
+	// LogRate bounds the log lines of one run, or attempt of an activity, in bytes a second; what comes faster is dropped
+	// and counted. Default 64 KiB; negative for no bound.
+	LogRate int64
 	// Logger gets what the host and its guests say. Default: discard.
 	Logger *slog.Logger
 }
@@ -77,6 +85,10 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxPreparing < 1 {
 		c.MaxPreparing = max(2, runtime.GOMAXPROCS(0))
+	}
+	c.Limits = c.Limits.WithDefaults()
+	if c.LogRate == 0 {
+		c.LogRate = 64 << 10 // of 256 runs that all write without end 16 MiB a second
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -105,6 +117,9 @@ func New(cfg Config) (*Host, error) {
 		return nil, errors.New("host: Config.Store is required")
 	}
 	cfg = cfg.withDefaults()
+	if err := cfg.Limits.Check(); err != nil {
+		return nil, fmt.Errorf("host: Config.Limits: %w", err)
+	}
 	ctx := context.Background()
 	engine, describer, err := newEngines(ctx, cfg)
 	if err != nil {
@@ -113,7 +128,7 @@ func New(cfg Config) (*Host, error) {
 	h := &Host{cfg: cfg, engine: engine, describer: describer, preparing: newPreparing(cfg.MaxPreparing), ended: newBroadcast()}
 	clock := &sched.Clock{}
 	h.turner = exec.New(exec.Config{Store: cfg.Store, Engine: engine, Effects: cfg.Effects, Clock: clock, HoldFor: cfg.HoldFor,
-		MaxAttempts: cfg.MaxAttempts, Logger: cfg.Logger, Ended: h.ended.tell})
+		MaxAttempts: cfg.MaxAttempts, Limits: cfg.Limits, LogRate: max(0, cfg.LogRate), Logger: cfg.Logger, Ended: h.ended.tell})
 	h.sched = sched.New(sched.Config{Store: cfg.Store, Name: cfg.Name, LeaseTTL: cfg.LeaseTTL, Poll: cfg.Poll, MaxRunning: cfg.MaxRunning,
 		DrainTimeout: cfg.DrainTimeout, Logger: cfg.Logger, Clock: clock, Open: func(c journal.Claim) sched.Turn { return h.turner.Open(c) }})
 	return h, nil

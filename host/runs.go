@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"reprise/abi"
+	"reprise/host/internal/exec"
 	"reprise/journal"
 	"reprise/modules"
 	"reprise/tenant"
@@ -19,7 +20,7 @@ import (
 // StartRun starts a run of a workflow. It returns the run in the way with the error when the key is taken
 // by an open run, or the idempotency key by another request.
 func (h *Host) StartRun(ctx context.Context, t tenant.ID, req StartRun) (journal.Run, bool, error) {
-	if err := checkStart(req); err != nil {
+	if err := h.checkStart(req); err != nil {
 		return journal.Run{}, false, err
 	}
 	digest, err := h.resolve(ctx, t, req.Workflow)
@@ -64,9 +65,9 @@ func startConflict(req StartRun, in journal.Run, err error) error {
 		Where: "key", Fix: "use that run, wait for its end, or choose another key", Err: err}
 }
 
-func checkStart(req StartRun) error {
-	if len(req.Input) > abi.MaxPayload {
-		return tooLarge("input", len(req.Input))
+func (h *Host) checkStart(req StartRun) error {
+	if err := h.checkPayload("input", req.Input); err != nil {
+		return err
 	}
 	fields := []struct{ name, value string }{{"workflow", req.Workflow}, {"entry", req.Entry}, {"key", req.Key}, {"idempotency key", req.IdempotencyKey}}
 	for _, f := range fields {
@@ -93,8 +94,12 @@ func checkText(field, s string) error {
 	return nil
 }
 
-func tooLarge(field string, n int) error {
-	return &Error{Kind: TooLarge, Code: "payload_too_large", What: fmt.Sprintf("the %s has %d bytes, more than %d", field, n, abi.MaxPayload),
+// checkPayload refuses what is longer than a payload of a run that begins here may be.
+func (h *Host) checkPayload(field string, b []byte) error {
+	if int64(len(b)) <= h.cfg.Limits.Payload {
+		return nil
+	}
+	return &Error{Kind: TooLarge, Code: "payload_too_large", What: fmt.Sprintf("the %s has %d bytes, more than %d", field, len(b), h.cfg.Limits.Payload),
 		Where: field, Fix: "store the data elsewhere and pass a reference"}
 }
 
@@ -208,8 +213,8 @@ func (h *Host) Result(ctx context.Context, t tenant.ID, id journal.RunID, wait t
 
 // Signal queues a signal for a run.
 func (h *Host) Signal(ctx context.Context, t tenant.ID, id journal.RunID, signalID, name string, payload []byte) (bool, error) {
-	if len(payload) > abi.MaxPayload {
-		return false, tooLarge("payload", len(payload))
+	if err := h.checkPayload("payload", payload); err != nil {
+		return false, err
 	}
 	for _, f := range []struct{ name, value string }{{"signal name", name}, {"signal id", signalID}} {
 		if f.value == "" {
@@ -226,7 +231,7 @@ func (h *Host) Signal(ctx context.Context, t tenant.ID, id journal.RunID, signal
 	case errors.Is(err, journal.ErrState):
 		return false, &Error{Kind: Conflict, Code: "run_ended", What: "the run has ended and takes no signals", Where: id.String(), Fix: "start a new run", Err: err}
 	case errors.Is(err, journal.ErrQuota):
-		return false, &Error{Kind: Quota, Code: "signals_queued", What: fmt.Sprintf("%d signals wait in the run's inbox, the limit", journal.MaxQueued), Where: id.String(), Fix: "send later", Err: err}
+		return false, &Error{Kind: Quota, Code: "signals_queued", What: fmt.Sprintf("signals wait in the run's inbox, and %d of them or %d bytes of their payloads are the limit", journal.MaxQueued, journal.MaxQueuedBytes), Where: id.String(), Fix: "send later", Err: err}
 	case err != nil:
 		return false, runError(err, id)
 	}
@@ -273,6 +278,10 @@ func (h *Host) Replay(ctx context.Context, t tenant.ID, id journal.RunID, digest
 		digest = run.Digest
 	}
 	rep, err := h.turner.Replay(ctx, run, digest)
+	var pipeline *exec.PipelineError
+	if errors.As(err, &pipeline) {
+		return Replay{}, &Error{Kind: Conflict, Code: "pipeline_changed", What: pipeline.Error(), Where: id.String(), Fix: "replay it on a host of the version that it began on", Err: err}
+	}
 	if err != nil {
 		return Replay{}, moduleError(err, string(digest))
 	}

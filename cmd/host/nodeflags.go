@@ -1,12 +1,16 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"reprise/abi"
 	"reprise/host"
 	"reprise/tenant"
 )
@@ -37,6 +41,8 @@ func nodeFlags(nodeName string) []cli.Flag {
 		&cli.DurationFlag{Name: "lease-ttl", Value: 15 * time.Second, Usage: "how long a dead node keeps its runs", EnvVars: []string{"REPRISE_LEASE_TTL"}},
 		&cli.DurationFlag{Name: "poll", Value: time.Second, Usage: "how often the journal is asked for due work when no hint comes", EnvVars: []string{"REPRISE_POLL"}},
 		&cli.IntFlag{Name: "max-running", Value: 256, Usage: "runs that this node owns at once", EnvVars: []string{"REPRISE_MAX_RUNNING"}},
+		&cli.StringSliceFlag{Name: "limit", Usage: "bound each run that begins here: NAME=N, with a name and at most the value of docs/ABI.md; may be repeated", EnvVars: []string{"REPRISE_LIMIT"}},
+		&cli.Int64Flag{Name: "log-rate", Value: 64 << 10, Usage: "bytes of log lines that one run may write a second; -1 for any number", EnvVars: []string{"REPRISE_LOG_RATE"}},
 		&cli.DurationFlag{Name: "hold-for", Value: time.Second, Usage: "how long a run may wait for a timer in memory before it is suspended", EnvVars: []string{"REPRISE_HOLD_FOR"}},
 		&cli.IntFlag{Name: "max-attempts", Value: 5, Usage: "block a run after that many turns in a row that ended with the death of their host", EnvVars: []string{"REPRISE_MAX_ATTEMPTS"}},
 		&cli.DurationFlag{Name: "drain-timeout", Value: 10 * time.Second, Usage: "how long effects in flight may take when the node stops", EnvVars: []string{"REPRISE_DRAIN_TIMEOUT"}},
@@ -63,6 +69,14 @@ func settingsOf(c *cli.Context) (settings, error) {
 	if err := s.logLevel.UnmarshalText([]byte(c.String("log-level"))); err != nil {
 		return s, usage("--log-level is %.40q, not debug, info, warn or error", c.String("log-level"))
 	}
+	for _, text := range c.StringSlice("limit") {
+		if err := setLimit(&s.host.Limits, text); err != nil {
+			return s, usage("--limit %.60q: %s", text, err)
+		}
+	}
+	if s.host.LogRate = c.Int64("log-rate"); s.host.LogRate == 0 || s.host.LogRate < -1 {
+		return s, usage("--log-rate is a number of bytes, or -1")
+	}
 	if s.host.LeaseTTL <= 0 || s.host.Poll <= 0 {
 		return s, usage("--lease-ttl and --poll are longer than 0")
 	}
@@ -83,4 +97,17 @@ func settingsOf(c *cli.Context) (settings, error) {
 	s.tokens, err = readTokens(path)
 	s.tokenHint = "from " + path
 	return s, err
+}
+
+// setLimit takes NAME=N.
+func setLimit(l *abi.Limits, text string) error {
+	name, value, ok := strings.Cut(text, "=")
+	if !ok {
+		return errors.New("it is not NAME=N")
+	}
+	n, err := strconv.ParseInt(value, 10, 64)
+	if err != nil {
+		return fmt.Errorf("%.40q is not a whole number", value)
+	}
+	return l.Set(name, n)
 }
