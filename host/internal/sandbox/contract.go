@@ -140,6 +140,7 @@ func wait(in *instance, m api.Module, st []uint64) {
 	if n > maxWait {
 		in.misuse("wait", "%d handles, more than %d", n, maxWait)
 	}
+	in.tollBytes(4 * int(n))
 	mem := memory(m)
 	handles := make([]int32, n)
 	for i := range handles {
@@ -173,6 +174,7 @@ func (in *instance) random(m api.Module, ptr, n uint32) bool {
 	}
 	view, ok := memory(m).Read(ptr, n)
 	if ok {
+		in.tollBytes(int(n))
 		in.world.Random(view)
 	}
 	return ok
@@ -197,7 +199,7 @@ func bindContract(ctx context.Context, rt wazero.Runtime) error {
 		for i, r := range f.Results {
 			results[i] = byte(r)
 		}
-		export(b, f.Name, fn, params, results)
+		export(b, f.Name, paid(fn), params, results)
 	}
 	_, err := b.Instantiate(ctx)
 	return err

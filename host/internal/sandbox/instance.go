@@ -228,6 +228,7 @@ func (in *instance) read(m api.Module, function string, ptr, n uint32, limit int
 	if !ok {
 		in.misuse(function, "bytes %d to %d are outside memory", ptr, uint64(ptr)+uint64(n))
 	}
+	in.tollBytes(int(n))
 	return append(make([]byte, 0, n), view...)
 }
 
@@ -245,6 +246,7 @@ func (in *instance) pull(m api.Module, function string, b []byte, ptr, capacity 
 	if mem := memory(m); uint64(ptr)+uint64(capacity) > uint64(mem.Size()) {
 		in.misuse(function, "the buffer of %d bytes at %d is outside memory", capacity, ptr)
 	} else if uint64(len(b)) <= uint64(capacity) {
+		in.tollBytes(len(b))
 		mem.Write(ptr, b)
 	}
 	return uint64(uint32(len(b)))

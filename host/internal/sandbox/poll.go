@@ -64,6 +64,7 @@ func pollOneoff(in *instance, m api.Module, st []uint64) uint16 {
 	if n == 0 || n > maxSubscriptions {
 		return errnoInval
 	}
+	in.tollBytes(int(n) * subscriptionSize)
 	view, ok := memory(m).Read(from, n*subscriptionSize)
 	if !ok {
 		return errnoFault

@@ -46,6 +46,7 @@ func (s *stream) emit(in *instance) {
 
 // log hands one line to the world, as valid UTF-8, marked when it was cut.
 func (in *instance) log(level int32, source string, line []byte, cut bool) {
+	in.toll(tollLine)
 	s := string(line)
 	if !utf8.ValidString(s) {
 		s = strings.ToValidUTF8(s, "\uFFFD")

@@ -111,11 +111,11 @@ func bindWASI(ctx context.Context, rt wazero.Runtime) error {
 		for i, r := range f.Results {
 			results[i] = byte(r)
 		}
-		export(b, f.Name, func(in *instance, m api.Module, st []uint64) {
+		export(b, f.Name, paid(func(in *instance, m api.Module, st []uint64) {
 			if errno := fn(in, m, st); len(st) > 0 {
 				st[0] = uint64(errno)
 			}
-		}, params, results)
+		}), params, results)
 	}
 	_, err := b.Instantiate(ctx)
 	return err
@@ -249,10 +249,15 @@ func fdWrite(in *instance, m api.Module, st []uint64) uint16 {
 	if fd != 1 && fd != 2 {
 		return errnoBadf
 	}
+	if u32(st[2]) > maxBuffers {
+		return errnoInval
+	}
 	ok := iovecs(m, u32(st[1]), u32(st[2]), func(view []byte) bool {
+		view = view[:min(len(view), int(maxTransfer-total))]
+		in.tollBytes(len(view))
 		in.written(fd, view)
 		total += uint32(len(view))
-		return true
+		return total < maxTransfer
 	})
 	if !ok {
 		return errnoFault
@@ -291,9 +296,13 @@ func fdRead(in *instance, m api.Module, st []uint64) uint16 {
 	default:
 		return errnoBadf
 	}
+	if u32(st[2]) > maxBuffers {
+		return errnoInval
+	}
 	total := 0
 	ok := iovecs(m, u32(st[1]), u32(st[2]), func(view []byte) bool {
 		n := next(view)
+		in.tollBytes(n)
 		total += n
 		return n == len(view)
 	})
