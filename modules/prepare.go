@@ -18,7 +18,7 @@ const (
 	// MaxSize bounds a module's file in bytes.
 	MaxSize = 8 << 20
 	// MaxMemoryPages bounds the memory that a module asks for at its start, in pages of 64 KiB: 64 MiB, which is also what it may grow to.
-	MaxMemoryPages = 1024
+	MaxMemoryPages = abi.MaxMemoryPages
 	// AssetPrefix begins the name of a custom section that the guest reads with asset.
 	AssetPrefix = "reprise.asset."
 )
