@@ -97,8 +97,12 @@ func stateCode(s journal.State) int {
 	return exitGeneral
 }
 
-// maxTold bounds the text of an error, in characters: a path in it may be of any length.
-const maxTold = 1000
+// Bounds of the text of an error and of what stands below it, in characters: a path in it may be of any length. All
+// of it stays below 4 KiB of plain text.
+const (
+	maxTold  = 1500
+	maxBelow = 500
+)
 
 // tell writes an error for people: what, where, how to mend it.
 func tell(w io.Writer, err error) {
@@ -117,10 +121,10 @@ func tell(w io.Writer, err error) {
 	if what == "" {
 		what = told.Title
 	}
-	fmt.Fprintf(w, "reprise: %s [%s]\n", clean(what), clean(told.Code))
+	fmt.Fprintf(w, "reprise: %s [%s]\n", shorten(clean(what), maxTold), shorten(clean(told.Code), maxBelow))
 	for _, line := range [][2]string{{"run", told.RunID}, {"at", told.Where}, {"fix", told.Fix}, {"id", told.RequestID}} {
 		if line[1] != "" {
-			fmt.Fprintf(w, "  %-4s %s\n", line[0], clean(line[1]))
+			fmt.Fprintf(w, "  %-4s %s\n", line[0], shorten(clean(line[1]), maxBelow))
 		}
 	}
 }
