@@ -54,12 +54,13 @@ fuzz: ## fuzz the readers of hostile bytes, 30 s each
 	go test -run '^$$' -fuzz FuzzDecode -fuzztime 30s ./modules/binary
 	go test -run '^$$' -fuzz FuzzCode -fuzztime 30s ./modules/binary
 	go test -run '^$$' -fuzz FuzzPrepare -fuzztime 30s ./modules
+	go test -run '^$$' -fuzz FuzzInspect -fuzztime 30s ./modules
 	go test -run '^$$' -fuzz FuzzApply -fuzztime 30s ./modules/rewrite
 	go test -run '^$$' -fuzz FuzzSame -fuzztime 30s ./modules/rewrite
 
 .PHONY: fixtures
 fixtures: ## rebuild the fixtures' *.wasm from their text (needs wat2wasm of the package wabt)
-	@for f in testdata/wasm/*.wat modules/testdata/freeze/*.wat; do wat2wasm $$f -o $${f%.wat}.wasm || exit 1; done
+	@for f in testdata/wasm/*.wat modules/testdata/freeze/*.wat host/internal/sandbox/testdata/*.wat; do wat2wasm $$f -o $${f%.wat}.wasm || exit 1; done
 
 .PHONY: fmt
 fmt: ## format the sources
