@@ -87,15 +87,12 @@ const (
 	opF32Eq      binary.Opcode = 0x5b
 	opF64Eq      binary.Opcode = 0x61
 
-	opI64Add         binary.Opcode = 0x7c
-	opI64And         binary.Opcode = 0x83
-	opI64Or          binary.Opcode = 0x84
-	opF32Mul         binary.Opcode = 0x94
-	opF64Mul         binary.Opcode = 0xa2
-	opF32ConvertI64S binary.Opcode = 0xb4
-	opF32ConvertI64U binary.Opcode = 0xb5
-	opF64ConvertI64S binary.Opcode = 0xb9
-	opF64ConvertI64U binary.Opcode = 0xba
+	opI32And      binary.Opcode = 0x71
+	opI32Or       binary.Opcode = 0x72
+	opF32Copysign binary.Opcode = 0x98
+	opF64Copysign binary.Opcode = 0xa6
+	opI64And      binary.Opcode = 0x83
+	opI64Or       binary.Opcode = 0x84
 
 	opI32ReinterpretF32 binary.Opcode = 0xbc
 	opI64ReinterpretF64 binary.Opcode = 0xbd

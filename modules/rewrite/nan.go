@@ -1,21 +1,28 @@
 package rewrite
 
-import "reprise/modules/binary"
+import (
+	"math"
+
+	"reprise/modules/binary"
+)
 
 // canonicalNaN puts one NaN in the place of any that an instruction computes. Which of its operands' NaNs
 // such an instruction gives, and with which sign, differs between processors and between an interpreter and
 // a compiler on the same one. NaNs that come from memory, constants and parameters stay as they are: they
 // are the same everywhere.
 //
-// It leaves none of the instructions behind that wazero 1.12 compiles wrong for amd64 when it is short of registers, because
-// they write a register on one of two ways only and the allocator of registers does not know; what such an instruction
-// gives then is what the register held before, maybe the host's:
-//   - select of floats (wazero's issue 2534), neither the module's own nor one that it adds: a select of integers with the same
-//     bits takes its place;
-//   - conversion of an unsigned i64 to a float: arithmetic without a branch takes its place.
+// It also makes arithmetic of integers of the module's copysigns and selects of floats, with the same bits. On amd64 wazero
+// 1.12 compiles both wrong when it is short of registers: its allocator does not know that they change a register in
+// place, so it may forget the change (copysign) or take another register (select, wazero's issue 2534), in which anything
+// may be, the host's own data too.
 type canonicalNaN struct {
 	info *Info
 }
+
+var (
+	nan32 = []byte{byte(binary.OpF32Const), 0, 0, 0xc0, 0x7f}
+	nan64 = []byte{byte(binary.OpF64Const), 0, 0, 0, 0, 0, 0, 0xf8, 0x7f}
+)
 
 // computesNaN says of which type an instruction may compute a NaN. The ones that only move the sign
 // (abs, neg, copysign) and those between integers and floats do not.
@@ -29,12 +36,12 @@ func computesNaN(op binary.Opcode) (binary.ValType, bool) {
 	return 0, false
 }
 
-// convertsUnsigned says to which type an instruction converts an unsigned i64.
-func convertsUnsigned(op binary.Opcode) (binary.ValType, bool) {
+// copiesSign says of which type an instruction is a copysign.
+func copiesSign(op binary.Opcode) (binary.ValType, bool) {
 	switch op {
-	case opF32ConvertI64U:
+	case opF32Copysign:
 		return binary.F32, true
-	case opF64ConvertI64U:
+	case opF64Copysign:
 		return binary.F64, true
 	}
 	return 0, false
@@ -43,7 +50,7 @@ func convertsUnsigned(op binary.Opcode) (binary.ValType, bool) {
 func isFloat(t binary.ValType) bool { return t == binary.F32 || t == binary.F64 }
 
 func (p *canonicalNaN) function(f *function) error {
-	if !f.computes && !f.chooses && !f.converts {
+	if !f.computes && !f.chooses {
 		return nil
 	}
 	e := editOf(f.code)
@@ -63,9 +70,9 @@ func (p *canonicalNaN) function(f *function) error {
 			p.info.CanonicalSites++
 			continue
 		}
-		if t, ok := convertsUnsigned(c.Op); ok {
+		if t, ok := copiesSign(c.Op); ok {
 			e.upto(c.Start)
-			e.convert(t, local(binary.I64))
+			e.copysign(t, local(integerOf(t)))
 			e.without(c.End)
 			continue
 		}
@@ -87,24 +94,20 @@ func (p *canonicalNaN) function(f *function) error {
 	return c.Err()
 }
 
-// canonical makes the one NaN of any on the stack; x is a local of the type.
+// canonical makes the one NaN of any on the stack; x is a local of the type. This select of floats is safe: its first operand
+// was in a register for the comparison right before and has no later use, so that the allocator, which takes the register
+// whose value is used last, leaves it there.
 func (c *code) canonical(t binary.ValType, x uint32) {
-	equal := opF32Eq
+	nan, equal := nan32, opF32Eq
 	if t == binary.F64 {
-		equal = opF64Eq
+		nan, equal = nan64, opF64Eq
 	}
 	c.op(binary.OpLocalTee, x)
-	c.toBits(t)
-	if t == binary.F64 {
-		c.i64(0x7ff8 << 48)
-	} else {
-		c.i32(0x7fc0 << 16)
-	}
+	*c = append(*c, nan...)
 	c.op(binary.OpLocalGet, x)
 	c.op(binary.OpLocalGet, x)
 	c.op(equal) // false for a NaN only
 	c.op(binary.OpSelect)
-	c.fromBits(t)
 }
 
 // choose is a select of floats by their bits; x is a local of the type and which one of type i32.
@@ -119,40 +122,47 @@ func (c *code) choose(t binary.ValType, x, which uint32) {
 	c.fromBits(t)
 }
 
-// convert makes a float of the unsigned i64 on the stack; x is a local of type i64. From 2^63 on, half of it is converted, with
-// the bit that is lost kept in the lowest so that it is rounded as the whole would be, and doubled: the shift is by the
-// sign, and the factor 1 more than it.
-func (c *code) convert(t binary.ValType, x uint32) {
-	sign := func() {
-		c.op(binary.OpLocalGet, x)
-		c.i64(63)
-		c.op(opI64ShrU)
-	}
-	c.op(binary.OpLocalTee, x)
-	sign()
-	c.op(opI64ShrU)
+// copysign does by integers what the instruction does; x is a local of the integer's type.
+func (c *code) copysign(t binary.ValType, x uint32) {
+	c.toBits(t)
+	c.mask(t, true)
+	c.op(binary.OpLocalSet, x)
+	c.toBits(t)
+	c.mask(t, false)
 	c.op(binary.OpLocalGet, x)
-	sign()
-	c.op(opI64And)
-	c.op(opI64Or)
-	c.fromSigned(t)
-	sign()
-	c.i64(1)
-	c.op(opI64Add)
-	c.fromSigned(t)
 	if t == binary.F64 {
-		c.op(opF64Mul)
+		c.op(opI64Or)
 	} else {
-		c.op(opF32Mul)
+		c.op(opI32Or)
+	}
+	c.fromBits(t)
+}
+
+// mask leaves of a float's bits the sign, or all but it.
+func (c *code) mask(t binary.ValType, sign bool) {
+	switch {
+	case t == binary.F64 && sign:
+		c.i64(math.MinInt64)
+	case t == binary.F64:
+		c.i64(math.MaxInt64)
+	case sign:
+		c.i32(math.MinInt32)
+	default:
+		c.i32(math.MaxInt32)
+	}
+	if t == binary.F64 {
+		c.op(opI64And)
+	} else {
+		c.op(opI32And)
 	}
 }
 
-func (c *code) fromSigned(t binary.ValType) {
+// integerOf is the integer of a float's size.
+func integerOf(t binary.ValType) binary.ValType {
 	if t == binary.F64 {
-		c.op(opF64ConvertI64S)
-	} else {
-		c.op(opF32ConvertI64S)
+		return binary.I64
 	}
+	return binary.I32
 }
 
 // toBits makes an integer of a float's bits, fromBits a float of them.

@@ -15,8 +15,7 @@ type survey struct {
 	segments bool // with memory.init or data.drop
 	table    bool // with instructions that change a table or drop its segments
 	highest  int  // the most operands on the stack at a time
-	chooses  bool // with a select of floats
-	converts bool // with a conversion of an unsigned i64 to a float
+	chooses  bool // with a select of floats or a copysign
 	// selects are the types of the selects that do not say theirs, in their order.
 	selects []binary.ValType
 }
@@ -61,8 +60,8 @@ func surveyOf(m *binary.Module, i int) (survey, error) {
 			if _, ok := computesNaN(c.Op); ok {
 				s.computes = true
 			}
-			if _, ok := convertsUnsigned(c.Op); ok {
-				s.converts = true
+			if _, ok := copiesSign(c.Op); ok {
+				s.chooses = true
 			}
 		}
 		if what != "" && int64(c.Index) >= int64(has) {
