@@ -23,10 +23,19 @@ type CheckReport struct {
 	Image ImageReport
 }
 
-// ImageReport says how instances of a module are made.
+// The kinds of image.
+const (
+	// ImageWarm is taken after the module's initialisation, which runs once and not in each instance.
+	ImageWarm = "warm"
+	// ImageFresh is of the module's data; what it wants to be called before its entry runs in each instance.
+	ImageFresh = "fresh"
+)
+
+// ImageReport says what instances of a module begin from.
 type ImageReport struct {
-	Kind string
-	Why  string
+	Kind  string
+	Why   string // why it is fresh though there is an initialisation
+	Bytes int64  // of memory that an instance begins with
 }
 
 // Check does with a module what PushModule does before it stores it: it prepares it, compiles it and asks it to describe
@@ -39,13 +48,13 @@ func Check(ctx context.Context, cfg Config, bytes []byte) (CheckReport, error) {
 	if err != nil {
 		return r.refuse(err)
 	}
-	engine, describer, err := newEngines(ctx, cfg)
+	engine, err := newEngine(ctx, cfg)
 	if err != nil {
 		return r, err
 	}
-	r.Manifest, err = admit(ctx, engine, describer, p)
+	r.Manifest, r.Image, err = admit(ctx, engine, p)
 	// What a guest was given to compute in is released whatever came of it.
-	closing := errors.Join(engine.Close(context.WithoutCancel(ctx)), describer.Close(context.WithoutCancel(ctx)))
+	closing := engine.Close(context.WithoutCancel(ctx))
 	if err != nil {
 		return r.refuse(err)
 	}
@@ -60,24 +69,28 @@ func (r CheckReport) refuse(err error) (CheckReport, error) {
 	return r, fmt.Errorf("check module %s: %w", r.Module.Digest.Short(), err)
 }
 
-// newEngines makes the engine that runs guests and the one that asks modules for their manifest, which can be stopped at any
-// point.
-func newEngines(ctx context.Context, cfg Config) (engine, describer *sandbox.Engine, err error) {
-	if engine, err = sandbox.New(ctx, sandbox.Config{CacheDir: cfg.CacheDir, Compiler: cfg.Compiler}); err != nil {
-		return nil, nil, fmt.Errorf("host: %w", err)
+// newEngine makes the engine that runs guests.
+func newEngine(ctx context.Context, cfg Config) (*sandbox.Engine, error) {
+	engine, err := sandbox.New(ctx, sandbox.Config{CacheDir: cfg.CacheDir, Compiler: cfg.Compiler, Memory: cfg.Memory})
+	if err != nil {
+		return nil, fmt.Errorf("host: %w", err)
 	}
-	if describer, err = sandbox.New(ctx, sandbox.Config{Interpret: true, MaxModules: 1}); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("host: %w", err), engine.Close(ctx))
-	}
-	return engine, describer, nil
+	return engine, nil
 }
 
-// admit compiles a prepared module and asks it to describe itself. A module that it refuses is not taken.
-func admit(ctx context.Context, engine, describer *sandbox.Engine, p *modules.Prepared) (abi.Manifest, error) {
-	if _, err := engine.Load(ctx, p); err != nil {
-		return abi.Manifest{}, err
+// admit compiles a prepared module, makes its image and asks it to describe itself. A module that it refuses is not
+// taken.
+func admit(ctx context.Context, engine *sandbox.Engine, p *modules.Prepared) (abi.Manifest, ImageReport, error) {
+	m, err := engine.Load(ctx, p)
+	if err != nil {
+		return abi.Manifest{}, ImageReport{}, err
+	}
+	image := ImageReport{Kind: ImageFresh}
+	if image.Bytes, image.Why = m.Image(); m.Warm() {
+		image.Kind = ImageWarm
 	}
 	dctx, cancel := context.WithTimeout(ctx, describeFor)
 	defer cancel()
-	return exec.Describe(dctx, describer, p)
+	manifest, err := exec.Describe(dctx, engine, p)
+	return manifest, image, err
 }

@@ -43,6 +43,9 @@ type Config struct {
 	DrainTimeout time.Duration
 	// Effects are the effects that guests may use. Default none.
 	Effects effect.Registry
+	// Memory is how many bytes all guests may take together; who asks for more waits, or begins again when there is
+	// room. Default: half of what the machine, or this process's control group, has.
+	Memory int64
 	// CacheDir keeps compiled modules between restarts; it is made with mode 0700. Default: memory only.
 	CacheDir string
 	// Compiler is a command that compiles a module in a process of its own: it calls CompileModule with its last
@@ -100,7 +103,6 @@ func (c Config) withDefaults() Config {
 type Host struct {
 	cfg       Config
 	engine    *sandbox.Engine // runs guests
-	describer *sandbox.Engine // asks modules for their manifest; can be stopped at any point
 	preparing *gate.Gate      // of modules that are pushed
 	turner    *exec.Turner
 	sched     *sched.Dispatcher
@@ -121,11 +123,11 @@ func New(cfg Config) (*Host, error) {
 		return nil, fmt.Errorf("host: Config.Limits: %w", err)
 	}
 	ctx := context.Background()
-	engine, describer, err := newEngines(ctx, cfg)
+	engine, err := newEngine(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-	h := &Host{cfg: cfg, engine: engine, describer: describer, preparing: newPreparing(cfg.MaxPreparing), ended: newBroadcast()}
+	h := &Host{cfg: cfg, engine: engine, preparing: newPreparing(cfg.MaxPreparing), ended: newBroadcast()}
 	clock := &sched.Clock{}
 	h.turner = exec.New(exec.Config{Store: cfg.Store, Engine: engine, Effects: cfg.Effects, Clock: clock, HoldFor: cfg.HoldFor,
 		MaxAttempts: cfg.MaxAttempts, Limits: cfg.Limits, LogRate: max(0, cfg.LogRate), Logger: cfg.Logger, Ended: h.ended.tell})
@@ -146,7 +148,7 @@ func (h *Host) Stop(ctx context.Context) error {
 		wctx, cancel := context.WithTimeout(ctx, h.cfg.DrainTimeout)
 		h.turner.Wait(wctx)
 		cancel()
-		h.stopErr = errors.Join(err, h.engine.Close(context.WithoutCancel(ctx)), h.describer.Close(context.WithoutCancel(ctx)))
+		h.stopErr = errors.Join(err, h.engine.Close(context.WithoutCancel(ctx)))
 	})
 	return h.stopErr
 }

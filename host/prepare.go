@@ -13,7 +13,7 @@ import (
 
 const (
 	// describeFor bounds what a module may take to describe itself at its upload.
-	describeFor = 5 * time.Second
+	describeFor = 30 * time.Second
 	// prepareWait bounds how long an upload waits until it is looked at.
 	prepareWait = 30 * time.Second
 	// waitingUploads and waitingUploadsEach bound the uploads that wait, of all tenants and of one. Each holds its
@@ -46,7 +46,7 @@ func (h *Host) prepare(ctx context.Context, t tenant.ID, d modules.Digest, bytes
 		return modules.Module{}, err
 	}
 	m := modules.Module{Tenant: t, Digest: p.Digest, Size: p.Size, Shape: p.Shape, Imports: p.Imports}
-	m.Manifest, err = admit(ctx, h.engine, h.describer, p)
+	m.Manifest, _, err = admit(ctx, h.engine, p)
 	return m, err
 }
 

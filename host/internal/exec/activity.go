@@ -39,7 +39,9 @@ func (a attempt) activity(ctx context.Context) ([]byte, error) {
 	if refusal != nil {
 		return nil, refusal
 	}
-	rec := newRecorder(ctx, t, nil, nil)
+	rctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	rec := newRecorder(rctx, t, nil, nil)
 	pin := a.r.x.pin.attempt()
 	log := t.cfg.Logger.With("run", run.ID.String(), "tenant", string(run.Tenant), "activity", a.op.name, "module", digest.Short(), "attempt", a.number)
 	lines := newGuestLog(log, t.cfg.LogRate)
@@ -51,7 +53,11 @@ func (a attempt) activity(ctx context.Context) ([]byte, error) {
 	if err := x.begin(); err != nil {
 		return nil, err
 	}
-	end := mod.Run(ctx, x, export)
+	end := mod.Run(rctx, x, export)
+	if errors.Is(end.Cause, sandbox.ErrPressure) && ctx.Err() == nil {
+		cancel()               // what it has asked for
+		return a.activity(ctx) // it waits for its room before it begins
+	}
 	lines.tell()
 	x.warnUnlogged(log)
 	var ended *endError

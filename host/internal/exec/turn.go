@@ -70,6 +70,11 @@ func (u *Turn) Run(ctx context.Context) {
 	var err error
 	for try := 0; try <= replayTries; try++ {
 		err = u.once(ctx)
+		if errors.Is(err, sandbox.ErrPressure) && ctx.Err() == nil {
+			log.Info("the host has no memory for the guest; it begins again when there is room")
+			try--
+			continue
+		}
 		var odd *NondeterminismError
 		if !errors.As(err, &odd) {
 			break

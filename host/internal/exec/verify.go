@@ -64,8 +64,11 @@ func (x *execution) verify(end sandbox.Ending) error {
 	return x.compareEnd(e)
 }
 
-// Describe asks a module for its manifest, in an instance that may ask the host for nothing. The engine
-// should be an interpreting one, which ctx can stop. A module that cannot say is no error: its manifest is empty.
+// describeGas bounds what a module may compute to describe itself: about a second.
+const describeGas = 1_000_000_000
+
+// Describe asks a module for its manifest, in an instance that may ask the host for nothing. ctx stops
+// it. A module that cannot say is no error: its manifest is empty.
 func Describe(ctx context.Context, engine *sandbox.Engine, p *modules.Prepared) (abi.Manifest, error) {
 	if !p.UsesDescribe {
 		return abi.Manifest{}, nil
@@ -74,9 +77,12 @@ func Describe(ctx context.Context, engine *sandbox.Engine, p *modules.Prepared) 
 	if err != nil {
 		return abi.Manifest{}, err
 	}
-	x := &execution{m: newMachine([]byte(p.Digest)), entry: sandbox.Entry{Kind: abi.EntryDescribe, Args: []string{"describe"}, Limits: abi.Limits{Gas: abi.MaxGas}},
+	x := &execution{m: newMachine([]byte(p.Digest)), entry: sandbox.Entry{Kind: abi.EntryDescribe, Args: []string{"describe"}, Limits: abi.Limits{Gas: describeGas}},
 		log: func(int32, string, string) {}}
 	end := mod.Run(ctx, x, "")
+	if errors.Is(end.Cause, sandbox.ErrPressure) || ctx.Err() != nil {
+		return abi.Manifest{}, fmt.Errorf("ask module %s what it is: %w", p.Digest.Short(), errors.Join(end.Cause, ctx.Err()))
+	}
 	if end.Cause != nil || end.Failure != nil {
 		return abi.Manifest{}, nil
 	}

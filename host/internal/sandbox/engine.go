@@ -166,6 +166,12 @@ type Module struct {
 // Prepared is what the module was made from.
 func (m *Module) Prepared() *modules.Prepared { return m.prepared }
 
+// Warm says that instances begin after the module's initialisation.
+func (m *Module) Warm() bool { return m.image.Warm }
+
+// Image says how many bytes of memory an instance begins with, and why its initialisation has to run in it.
+func (m *Module) Image() (bytes int64, why string) { return int64(m.image.Size), m.image.Why }
+
 // Cached returns a compiled module if the engine has it.
 func (e *Engine) Cached(d modules.Digest) (*Module, bool) {
 	e.mu.Lock()

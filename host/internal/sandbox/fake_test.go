@@ -66,7 +66,7 @@ type fakeWorld struct {
 }
 
 func (w *fakeWorld) Entry() Entry    { return w.entry }
-func (w *fakeWorld) Progress() int64 { return 0 }
+func (w *fakeWorld) Progress() int64 { return int64(len(w.waited)) }
 func (w *fakeWorld) Replays() bool   { return false }
 func (w *fakeWorld) Start(r Request) (int32, error) {
 	w.started = append(w.started, r)

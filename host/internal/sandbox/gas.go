@@ -31,6 +31,7 @@ func (e *Exhausted) Error() string { return e.Reason }
 type meter struct {
 	left     api.MutableGlobal // in the guest: what is left of what was given
 	given    int64             // since the stretch began
+	spent    int64             // before the stretch began
 	progress int64             // of the world, when the stretch began
 }
 
@@ -45,8 +46,12 @@ func (in *instance) gas(m api.Module) api.MutableGlobal {
 // outOfGas is called by the guest when its slice is used up: it gets the next one, or is stopped.
 func outOfGas(in *instance, m api.Module, _ []uint64) {
 	left := int64(in.gas(m).Get())
-	if used := in.meter.given - left; in.entry.Limits.Gas > 0 && used > in.entry.Limits.Gas {
-		in.stop(&Exhausted{Code: abi.CodeOutOfGas, Reason: fmt.Sprintf("the guest computed for more than %d gas without waiting", in.entry.Limits.Gas)})
+	used, limits := in.meter.given-left, in.entry.Limits
+	switch total := in.meter.spent + used; {
+	case limits.Gas > 0 && used > limits.Gas:
+		in.stop(&Exhausted{Code: abi.CodeOutOfGas, Reason: fmt.Sprintf("the guest computed for more than %d gas without waiting", limits.Gas)})
+	case limits.RunGas > 0 && total > limits.RunGas:
+		in.stop(&Exhausted{Code: abi.CodeOutOfGas, Reason: fmt.Sprintf("the guest computed for more than %d gas in all", limits.RunGas)})
 	}
 	if err := in.ctx.Err(); err != nil {
 		in.stop(err)
@@ -54,9 +59,22 @@ func outOfGas(in *instance, m api.Module, _ []uint64) {
 	runtime.Gosched()
 	in.yield()
 	// What is missing was spent before it was asked for: the size of a bulk operation, say.
-	more := gasSlice - min(left, 0)
+	more := in.affords(used) - left
 	in.meter.given += more
 	in.meter.left.Set(uint64(left + more))
+}
+
+// affords is the next slice of a guest that has used so much of its stretch: no more than takes it to a limit, so that
+// it asks again when it is one beyond.
+func (in *instance) affords(used int64) int64 {
+	slice, limits := int64(gasSlice), in.entry.Limits
+	if limits.Gas > 0 {
+		slice = min(slice, limits.Gas-used)
+	}
+	if limits.RunGas > 0 {
+		slice = min(slice, limits.RunGas-in.meter.spent-used)
+	}
+	return slice
 }
 
 // tooDeep is called by the guest when its calls are nested too deep.
@@ -68,7 +86,11 @@ func tooDeep(in *instance, _ api.Module, _ []uint64) {
 func (in *instance) stretch(m api.Module) {
 	progress := in.world.Progress()
 	if g := in.gas(m); g != nil && progress != in.meter.progress {
-		in.meter.progress, in.meter.given = progress, int64(g.Get())
+		left := int64(g.Get())
+		in.meter.spent += in.meter.given - left
+		left = min(left, in.affords(0))
+		g.Set(uint64(left))
+		in.meter.progress, in.meter.given = progress, left
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"sort"
 	"testing"
 	"time"
 
@@ -38,6 +39,32 @@ func TestGas(t *testing.T) {
 				t.Errorf("%d places to compute are held after the end, want none", n)
 			}
 		})
+	}
+}
+
+// TestGasLimitsAreExact: each limit is met at one more than it allows, and that is the same on both engines.
+func TestGasLimitsAreExact(t *testing.T) {
+	compiled, interpreted := load(t, newEngine(t, Config{}), prepared(t, "count")), load(t, newEngine(t, Config{Interpret: true}), prepared(t, "count"))
+	enough := func(m *Module, l abi.Limits) bool {
+		end := m.Run(t.Context(), &fakeWorld{entry: Entry{Limits: l}}, "")
+		if end.Cause != nil || (end.Failure == nil) != (string(end.Output) == "done") || end.Failure != nil && end.Failure.Code != abi.CodeOutOfGas {
+			t.Fatalf("got %+v, want done or out_of_gas", end)
+		}
+		return end.Failure == nil
+	}
+	least := map[string]int{}
+	for name, limits := range map[string]func(int) abi.Limits{
+		"between two waits": func(n int) abi.Limits { return abi.Limits{Gas: int64(n)} },
+		"in all":            func(n int) abi.Limits { return abi.Limits{RunGas: int64(n)} },
+	} {
+		n := sort.Search(100_000_000, func(n int) bool { return n > 0 && enough(compiled, limits(n)) })
+		if !enough(interpreted, limits(n)) || enough(interpreted, limits(n-1)) {
+			t.Errorf("%s: %d gas is the least that the compiled guest needs, and not what the interpreted one does", name, n)
+		}
+		least[name] = n
+	}
+	if one, all := least["between two waits"], least["in all"]; one < gasSlice || all < 2*one-gasSlice || all > 2*one+gasSlice {
+		t.Errorf("got %d between two waits and %d in all, want several slices, and about twice as much", one, all)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // Limits of an initialisation that an image is made of. One that needs more runs in each instance.
-const warmGas = 2_000_000_000
+const warmGas = 500_000_000
 
 // warmSeed begins what the random numbers of an initialisation are drawn from; the module's key follows.
 const warmSeed = "reprise image 1 "
@@ -40,14 +40,15 @@ var sameForAll = map[string]bool{
 
 // check is called before each import of a module that is warmed up.
 func (w *warming) check(in *instance, name string, st []uint64) {
+	draws := name == "random_get" || name == "random"
 	switch {
 	case sameForAll[name]:
 	case name == "clock_time_get" && u32(st[0]) != 0: // the monotonic clock begins at the same time in every run
-	case name == "random_get" && w.reseeds && !w.drawn && u32(st[1]) <= sha256.Size:
+	case draws && w.reseeds && !w.drawn && u32(st[1]) <= sha256.Size:
 		w.drawn = true // a runtime's own seed; what more a program draws it means to be its own
-	case name == "random_get" && !w.reseeds:
+	case draws && !w.reseeds:
 		in.stop(&errParticular{"draws random numbers, and the module has no " + abi.ExportReseed})
-	case name == "random_get":
+	case draws:
 		in.stop(&errParticular{"draws random numbers beside those of its runtime"})
 	case name == "clock_time_get" || name == "now":
 		in.stop(&errParticular{"reads the wall clock"})
