@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -41,6 +42,7 @@ func nodeFlags(nodeName string) []cli.Flag {
 		&cli.DurationFlag{Name: "lease-ttl", Value: 15 * time.Second, Usage: "how long a dead node keeps its runs", EnvVars: []string{"REPRISE_LEASE_TTL"}},
 		&cli.DurationFlag{Name: "poll", Value: time.Second, Usage: "how often the journal is asked for due work when no hint comes", EnvVars: []string{"REPRISE_POLL"}},
 		&cli.IntFlag{Name: "max-running", Value: 256, Usage: "runs that this node owns at once", EnvVars: []string{"REPRISE_MAX_RUNNING"}},
+		&cli.StringFlag{Name: "memory", Usage: "what all guests may take together: a number of bytes, or of KiB, MiB or GiB, such as 4GiB; by default half of what there is", EnvVars: []string{"REPRISE_MEMORY"}},
 		&cli.StringSliceFlag{Name: "limit", Usage: "bound each run that begins here: NAME=N, with a name and at most the value of docs/ABI.md; may be repeated", EnvVars: []string{"REPRISE_LIMIT"}},
 		&cli.Int64Flag{Name: "log-rate", Value: 64 << 10, Usage: "bytes of log lines that one run may write a second; -1 for any number", EnvVars: []string{"REPRISE_LOG_RATE"}},
 		&cli.DurationFlag{Name: "hold-for", Value: time.Second, Usage: "how long a run may wait for a timer in memory before it is suspended", EnvVars: []string{"REPRISE_HOLD_FOR"}},
@@ -68,6 +70,12 @@ func settingsOf(c *cli.Context) (settings, error) {
 	}
 	if err := s.logLevel.UnmarshalText([]byte(c.String("log-level"))); err != nil {
 		return s, usage("--log-level is %.40q, not debug, info, warn or error", c.String("log-level"))
+	}
+	if text := c.String("memory"); text != "" {
+		var err error
+		if s.host.Memory, err = parseBytes(text); err != nil {
+			return s, usage("--memory %.40q: %s", text, err)
+		}
 	}
 	for _, text := range c.StringSlice("limit") {
 		if err := setLimit(&s.host.Limits, text); err != nil {
@@ -110,4 +118,19 @@ func setLimit(l *abi.Limits, text string) error {
 		return fmt.Errorf("%.40q is not a whole number", value)
 	}
 	return l.Set(name, n)
+}
+
+// parseBytes reads a number of bytes, above 0, with a unit or without.
+func parseBytes(text string) (int64, error) {
+	number, shift := text, 0
+	for i, unit := range []string{"KiB", "MiB", "GiB"} {
+		if n, ok := strings.CutSuffix(text, unit); ok {
+			number, shift = n, 10*(i+1)
+		}
+	}
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || n <= 0 || n > math.MaxInt64>>shift {
+		return 0, errors.New("it is not a number of bytes above 0, such as 512MiB")
+	}
+	return n << shift, nil
 }

@@ -29,7 +29,7 @@ const firstGlobal = 4096
 func findGenerator() *generator {
 	const word = unsafe.Sizeof(uint64(0))
 	heap := uintptr(unsafe.Pointer(&[]byte{firstGlobal - 1: 0}[0])) // the runtime's variables are below it
-	for range 2 { // the two numbers may lie on both sides of the buffer's end
+	for range 2 {                                                   // the two numbers may lie on both sides of the buffer's end
 		first, second := rand.Uint64(), rand.Uint64()
 		for at := uintptr(firstGlobal); at+unsafe.Sizeof(generator{}) < heap; at += word {
 			if *(*uint64)(unsafe.Add(nil, at)) != first || *(*uint64)(unsafe.Add(nil, at+word)) != second {

@@ -26,9 +26,10 @@ import (
 // env is what the tests share: compiling the suite takes seconds, so there is one host for all. Runs do
 // not see each other.
 var env struct {
-	dir  string
-	host *host.Host
-	log  *logBook
+	dir   string
+	cache string // of compiled modules
+	host  *host.Host
+	log   *logBook
 }
 
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
@@ -39,13 +40,13 @@ func testMain(m *testing.M) int {
 		return report(err)
 	}
 	defer os.RemoveAll(dir)
-	env.dir, env.log = dir, &logBook{}
+	env.dir, env.cache, env.log = dir, filepath.Join(dir, "cache"), &logBook{}
 	ctx := context.Background()
 	store, err := sqlite.Open(ctx, sqlite.Config{})
 	if err != nil {
 		return report(err)
 	}
-	env.host, err = host.New(host.Config{Store: store, Effects: effects(), Logger: slog.New(env.log),
+	env.host, err = host.New(host.Config{Store: store, CacheDir: env.cache, Effects: effects(), Logger: slog.New(env.log),
 		Poll: 50 * time.Millisecond, HoldFor: 20 * time.Millisecond})
 	if err != nil {
 		return report(err)

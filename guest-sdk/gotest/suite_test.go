@@ -3,6 +3,8 @@ package gotest
 import (
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -136,6 +138,41 @@ func TestRandomnessIsPerRun(t *testing.T) {
 	a, b := finish(t, start(t, "suite", "order", "")), finish(t, start(t, "suite", "order", ""))
 	if len(a.Output) == 0 || string(a.Output) == string(b.Output) {
 		t.Errorf("two runs gave the same order: %s", a.Output)
+	}
+}
+
+// Every source of randomness is the run's own, also in a program whose runs all begin from one image.
+func TestEverySourceOfRandomnessIsPerRun(t *testing.T) {
+	for _, module := range []string{"suite", "suite-command"} {
+		var a, b map[string]string
+		for _, to := range []*map[string]string{&a, &b} {
+			if err := json.Unmarshal(finish(t, start(t, module, "draws", "{}")).Output, to); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for source := range a {
+			if a[source] == "" || a[source] == b[source] {
+				t.Errorf("%s: two runs drew the same from %s: %s", module, source, a[source])
+			}
+		}
+		if len(a) != 4 {
+			t.Errorf("%s: got %v, want 4 sources", module, a)
+		}
+	}
+}
+
+// TestGoProgramsAreWarm fails when a toolchain's runtime has changed so that the SDK does not find its generator: then
+// every run would initialise the whole runtime. See guest-sdk/go/reseed_wasip1.go.
+func TestGoProgramsAreWarm(t *testing.T) {
+	for module, want := range map[string]string{"suite": host.ImageWarm, "sleeper": host.ImageWarm, "hello": host.ImageWarm, "suite-command": host.ImageFresh} {
+		b, err := os.ReadFile(filepath.Join(env.dir, module+".wasm"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := host.Check(t.Context(), host.Config{CacheDir: env.cache}, b)
+		if err != nil || r.Refused != nil || r.Image.Kind != want || r.Image.Why != "" {
+			t.Errorf("%s: got %+v, %v, %v, want a %s image", module, r.Image, r.Refused, err, want)
+		}
 	}
 }
 

@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	crand "crypto/rand"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"math/rand"
+	randv2 "math/rand/v2"
 	"sync"
 	"time"
 
@@ -18,6 +21,7 @@ func init() {
 	reprise.Workflow("locks", Locks)
 	reprise.Workflow("group", Group)
 	reprise.Workflow("order", Order)
+	reprise.Workflow("draws", Draws)
 }
 
 // Sequential makes n requests, each with the outcome of the one before.
@@ -151,4 +155,19 @@ func Order(ctx context.Context, _ struct{}) (string, error) {
 		trace = append(trace, <-done)
 	}
 	return echo(ctx, fmt.Sprint(trace...))
+}
+
+// Draws takes from each source of randomness that a program has.
+func Draws(context.Context, struct{}) (map[string]string, error) {
+	secret := make([]byte, 8)
+	if _, err := crand.Read(secret); err != nil {
+		return nil, err
+	}
+	seed := maphash.MakeSeed()
+	return map[string]string{
+		"math/rand":    fmt.Sprint(rand.Int63()),
+		"math/rand/v2": fmt.Sprint(randv2.Uint64()),
+		"crypto/rand":  fmt.Sprintf("%x", secret),
+		"hash/maphash": fmt.Sprint(maphash.String(seed, "text")),
+	}, nil
 }
