@@ -38,9 +38,9 @@ type ImageReport struct {
 	Bytes int64  // of memory that an instance begins with
 }
 
-// Check does with a module what PushModule does before it stores it: it prepares it, compiles it and asks it to describe
-// itself. It needs no store and keeps nothing; of cfg only Compiler and CacheDir matter. Who vouches for the module is
-// not its affair. An error is the host's own trouble; what is wrong with the module is in the report.
+// Check does with a module what PushModule does before it stores it: it prepares it, compiles it, makes its image and asks
+// it to describe itself. It needs no store and keeps nothing; of cfg only Compiler, CacheDir and Memory matter. Who vouches
+// for the module is not its affair. An error is the host's own trouble; what is wrong with the module is in the report.
 func Check(ctx context.Context, cfg Config, bytes []byte) (CheckReport, error) {
 	var r CheckReport
 	p, report, err := modules.Inspect(ctx, bytes)

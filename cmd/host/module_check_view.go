@@ -40,6 +40,8 @@ type moduleRefused struct {
 type moduleImage struct {
 	Kind string `json:"kind"`
 	Why  string `json:"why,omitempty"`
+	// Bytes of memory that an instance begins with.
+	Bytes int64 `json:"bytes"`
 }
 
 // checkView makes the report safe to show: the module chose most names in it.
@@ -54,7 +56,7 @@ func checkView(r host.CheckReport) moduleCheck {
 		v.Module = &r.Module
 	}
 	if r.Image.Kind != "" {
-		v.Image = &moduleImage{Kind: clean(r.Image.Kind), Why: short(r.Image.Why)}
+		v.Image = &moduleImage{Kind: clean(r.Image.Kind), Why: short(r.Image.Why), Bytes: r.Image.Bytes}
 	}
 	return v
 }
@@ -99,7 +101,11 @@ func writeCheck(p *printer, w io.Writer, v moduleCheck) {
 		}
 	}
 	if v.Image != nil {
-		pairs(w, [2]string{"image", strings.TrimSuffix(v.Image.Kind+": "+v.Image.Why, ": ")})
+		text := fmt.Sprintf("%s, %d bytes of memory", v.Image.Kind, v.Image.Bytes)
+		if v.Image.Why != "" {
+			text += ": " + v.Image.Why
+		}
+		pairs(w, [2]string{"image", text})
 	}
 	if m.Rewritten != nil {
 		writeRewritten(w, m.Rewritten)
