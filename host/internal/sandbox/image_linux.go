@@ -67,6 +67,8 @@ func (s *memfd) reserve(limit uint64) mapped {
 		return copied{s.image}.reserve(limit)
 	}
 	m := &private{b: unsafe.Slice((*byte)(p), limit)}
+	// Where huge pages are the rule, one byte would cost two megabytes.
+	_ = unix.Madvise(m.b, unix.MADV_NOHUGEPAGE)
 	if s.size > 0 {
 		if _, err := unix.MmapPtr(s.fd, 0, p, s.size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_FIXED|unix.MAP_NORESERVE); err != nil {
 			m.free()
