@@ -57,6 +57,19 @@ func TestTolls(t *testing.T) {
 	}
 }
 
+// TestRandomIsAllOrNothing: what does not fit in memory is not filled in part.
+func TestRandomIsAllOrNothing(t *testing.T) {
+	r := newRig(t)
+	if errno := r.wasi("random_get", 0, 1<<20); errno != errnoFault {
+		t.Errorf("got errno %d, want %d", errno, errnoFault)
+	}
+	for i, b := range r.mem.b {
+		if b != 0 {
+			t.Fatalf("got byte %d at %d, want nothing written", b, i)
+		}
+	}
+}
+
 // TestOneCallIsBounded: what a single call does has an end, however often it names the same bytes.
 func TestOneCallIsBounded(t *testing.T) {
 	r := newRig(t)

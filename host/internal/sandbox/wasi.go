@@ -69,6 +69,9 @@ var wasi = map[string]wasiFunc{
 	},
 	"random_get": func(in *instance, m api.Module, st []uint64) uint16 {
 		ptr, n := u32(st[0]), u32(st[1])
+		if _, ok := memory(m).Read(ptr, n); !ok {
+			return errnoFault // and nothing is written
+		}
 		for n > abi.MaxRandom { // a runtime may fill a large buffer in one call
 			if !in.random(m, ptr, abi.MaxRandom) {
 				return errnoFault
