@@ -60,7 +60,7 @@ fuzz: ## fuzz the readers of hostile bytes, 30 s each
 
 .PHONY: fixtures
 fixtures: ## rebuild the fixtures' *.wasm from their text (needs wat2wasm of the package wabt)
-	@for f in testdata/wasm/*.wat modules/testdata/freeze/*.wat host/internal/sandbox/testdata/*.wat; do wat2wasm $$f -o $${f%.wat}.wasm || exit 1; done
+	@for f in testdata/wasm/*.wat modules/testdata/freeze/*.wat host/internal/sandbox/testdata/*.wat internal/attack/testdata/*.wat; do wat2wasm $$f -o $${f%.wat}.wasm || exit 1; done
 
 .PHONY: fmt
 fmt: ## format the sources

@@ -44,6 +44,7 @@ var edges = map[string][]string{
 	"internal/failpoint":    {},
 	"internal/pgtest":       {},
 	"internal/archtest":     {},
+	"internal/attack":       {},
 	"testdata/...":          {},
 	"examples/...":          {},
 }
