@@ -339,3 +339,49 @@ func TestFailureOfAnAttemptIsKeptShort(t *testing.T) {
 		t.Errorf("got a failure of %d bytes, want it whole", len(e.Payload))
 	}
 }
+
+// TestOutcomesThatWait: outcomes that the guest has not looked at count too, until it has dropped them.
+func TestOutcomesThatWait(t *testing.T) {
+	for name, tt := range map[string]struct{ size, crowded int }{"fit": {300, 0}, "do not fit": {320, 1}} {
+		t.Run(name, func(t *testing.T) {
+			guest := limited(func(w sandbox.World) (string, error) {
+				var asked []int32
+				for range 3 {
+					h, err := w.Start(sandbox.Request{Kind: sandbox.OpEffect, Name: "test.step", Input: []byte(strconv.Itoa(tt.size))})
+					if err != nil {
+						return "", err
+					}
+					asked = append(asked, h)
+				}
+				s, err := w.Start(sandbox.Request{Kind: sandbox.OpSignal, Name: "go"})
+				if err != nil {
+					return "", err
+				}
+				if _, err := waitFor(w, s); err != nil {
+					return "", err
+				}
+				crowded := 0
+				for _, h := range asked {
+					end, err := waitFor(w, h)
+					if err != nil {
+						return "", err
+					}
+					if end == abi.CodePendingLarge {
+						crowded++
+					}
+					if err := w.Drop(h); err != nil {
+						return "", err
+					}
+				}
+				_, end, err := ask(w, 900)
+				return fmt.Sprint(crowded, " ", end), err
+			})
+			h := newLimited(t, guest, func(l *abi.Limits) { l.PendingBytes = 990 })
+			if r := h.drive(); r.State != journal.Waiting || len(h.store.inbox) != 3 {
+				t.Fatalf("got %s (%s) with %d outcomes, want waiting with 3", r.State, r.Reason, len(h.store.inbox))
+			}
+			h.send()
+			h.check(h.drive(), journal.Completed, fmt.Sprint(tt.crowded, " 900"))
+		})
+	}
+}
