@@ -3,6 +3,7 @@ package host_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -94,6 +95,27 @@ func TestOutputOverTheLimitOfItsRun(t *testing.T) {
 		if err := other.Stop(t.Context()); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestQueuedBytes: signals that a run does not take are refused when their payloads would be more than an inbox may hold.
+func TestQueuedBytes(t *testing.T) {
+	n := newLimited(t, abi.Limits{})
+	n.push("signal", "signal")
+	id := n.start("signal", "")
+	largest := make([]byte, abi.MaxPayload)
+	for i := range journal.MaxQueuedBytes / abi.MaxPayload {
+		if _, err := n.Signal(t.Context(), tenant.Default, id, fmt.Sprint(i), "other", largest); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := n.Signal(t.Context(), tenant.Default, id, "more", "go", []byte("x"))
+	wantError(t, err, host.Quota, "signals_queued")
+	if _, err := n.Signal(t.Context(), tenant.Default, id, "nothing", "go", nil); err != nil {
+		t.Fatal(err)
+	}
+	if run := n.end(id); run.State != journal.Completed {
+		t.Errorf("got %s (%s), want completed", run.State, run.Reason)
 	}
 }
 

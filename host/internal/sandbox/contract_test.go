@@ -105,6 +105,14 @@ func TestOversize(t *testing.T) {
 	if got := r.world.started[0]; got.Input != nil || !strings.HasPrefix(string(got.Options), OversizeMark) {
 		t.Errorf("got %+v, want no input and the mark", got)
 	}
+	for n, marked := range []bool{false, true} {
+		if _, err := r.call(contract["effect"], 0, 1, 0, 1, 8, abi.MaxOptions+uint64(n)); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.world.started[n+1]; strings.HasPrefix(string(got.Options), OversizeMark) != marked || (got.Input == nil) != marked {
+			t.Errorf("options of %d bytes: got %d bytes of them and %d of input, want the mark %v", abi.MaxOptions+n, len(got.Options), len(got.Input), marked)
+		}
+	}
 }
 
 func TestTimerIsClamped(t *testing.T) {
