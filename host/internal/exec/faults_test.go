@@ -131,6 +131,9 @@ func TestCrashLoopBlocks(t *testing.T) {
 	if r := h.drive(); r.State != journal.Blocked || !strings.HasPrefix(r.Reason, "crash_loop:") {
 		t.Fatalf("got %s %q, want blocked for a crash loop", r.State, r.Reason)
 	}
+	h = newHarness(t, "echo", "x", nil)
+	h.store.run.Attempts = 4 // the last that it may have
+	h.check(h.drive(), journal.Completed, "x")
 }
 
 func TestCancel(t *testing.T) {

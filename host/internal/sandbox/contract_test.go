@@ -150,20 +150,22 @@ func TestAsset(t *testing.T) {
 
 func TestLogLines(t *testing.T) {
 	r := newRig(t)
-	long := strings.Repeat("y", abi.MaxLogLine+10)
-	r.put(0, []byte(long))
-	if _, err := r.call(contract["log"], 99, 0, uint64(len(long))); err != nil {
-		t.Fatal(err)
-	}
-	if got := r.world.lines[0]; !strings.HasPrefix(got, "3 log yyy") || !strings.HasSuffix(got, " [cut]") || len(got) > abi.MaxLogLine+20 {
-		t.Errorf("got %.20q ... %q, want level 3, cut and marked", got, got[len(got)-8:])
+	whole := strings.Repeat("y", abi.MaxLogLine)
+	r.put(0, []byte(whole+"y"))
+	for i, w := range []string{"3 log " + whole, "3 log " + whole + " [cut]"} {
+		if _, err := r.call(contract["log"], 99, 0, abi.MaxLogLine+uint64(i)); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.world.lines[i]; got != w {
+			t.Errorf("line of %d bytes: got %.20q ... %q, want level 3, and what is over cut and marked", abi.MaxLogLine+i, got, got[len(got)-8:])
+		}
 	}
 	r.in.written(1, []byte("half"))
 	r.in.written(1, []byte(" line\r\nbad \xff\nrest"))
 	r.in.stdout.flush(r.in)
 	want := []string{"1 stdout half line", "1 stdout bad \uFFFD", "1 stdout rest"}
 	for i, w := range want {
-		if got := r.world.lines[i+1]; got != w {
+		if got := r.world.lines[i+2]; got != w {
 			t.Errorf("line %d: got %q, want %q", i, got, w)
 		}
 	}
