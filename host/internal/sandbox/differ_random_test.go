@@ -55,7 +55,9 @@ const (
 // memory at the end.
 type numeric struct {
 	*rand.Rand
-	code []byte
+	code      []byte
+	favourite int // an instruction that is there many times, and its types
+	liked     string
 }
 
 func (g *numeric) put(b ...byte) { g.code = append(g.code, b...) }
@@ -125,25 +127,34 @@ func (g *numeric) statement() {
 	}
 }
 
-func (g *numeric) instruction() {
+// any is one of the numeric instructions.
+func (g *numeric) any() (op int, types string) {
 	s := signatures[g.IntN(len(signatures))]
-	op := s.first + g.IntN(s.last-s.first+1)
+	return s.first + g.IntN(s.last-s.first+1), s.types
+}
+
+func (g *numeric) instruction() {
+	op, types := g.any()
+	if g.IntN(2) == 0 {
+		op, types = g.favourite, g.liked
+	}
 	if mayTrap(op) && g.IntN(10) > 0 {
 		return
 	}
-	for i := range len(s.types) - 1 {
-		g.get(s.types[i])
+	for i := range len(types) - 1 {
+		g.get(types[i])
 	}
 	if op > 0xff {
 		g.put(0xfc)
 	}
 	g.put(byte(op))
-	g.set(s.types[len(s.types)-1])
+	g.set(types[len(types)-1])
 }
 
 // numericProgram is a random program.
 func numericProgram(seed uint64) []byte {
 	g := &numeric{Rand: rand.New(rand.NewPCG(seed, 11))}
+	g.favourite, g.liked = g.any()
 	g.put(byte(len(letters)+1), ofType, 0x7f, ofType, 0x7e, ofType, 0x7d, ofType, 0x7c, 1, 0x7f)
 	for i := range 4 * ofType {
 		g.constant(letters[i/ofType])
