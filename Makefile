@@ -1,6 +1,6 @@
 # Everything goes through this file: `make help` lists the targets.
-# A machine needs Go, git and make; `make test` installs Postgres and, for the race detector, a C compiler from the
-# distribution's packages when they are absent.
+# A machine needs Go, git and make; `make test` installs Postgres, emulators of other processors and, for the race
+# detector, a C compiler from the distribution's packages when they are absent.
 
 SHELL       := /bin/bash
 export CGO_ENABLED := 0
@@ -37,7 +37,7 @@ test: deps build ## install what is missing, then every test, with and without t
 	CGO_ENABLED=1 go test -race -count=1 -timeout $(TIMEOUT) ./...
 
 .PHONY: deps
-deps: ## install Postgres and a C compiler from the distribution's packages when absent (as root)
+deps: ## install Postgres, qemu-user and a C compiler from the distribution's packages when absent (as root)
 	@scripts/deps
 
 .PHONY: verify
