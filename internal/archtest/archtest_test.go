@@ -42,7 +42,8 @@ var edges = map[string][]string{
 	"host/client":           {"host/api/wire"},
 	"cmd/host":              {"abi", "tenant", "modules", "modules/watch", "journal", "journal/sqlite", "journal/postgres", "host", "host/api", "host/api/wire", "host/client", "host/effect", "host/effect/http", "internal/failpoint"},
 	"internal/failpoint":    {},
-	"internal/pgtest":       {},
+	"internal/pgserver":     {},
+	"internal/pgtest":       {"internal/pgserver"},
 	"internal/archtest":     {},
 	"internal/attack":       {},
 	"testdata/...":          {},
@@ -52,7 +53,7 @@ var edges = map[string][]string{
 // owners says which packages may import a library that is somebody's affair.
 var owners = map[string][]string{
 	"github.com/tetratelabs/wazero":    {"host/internal/sandbox", "modules", "modules/rewrite"},
-	"github.com/jackc/pgx/v5":          {"journal/postgres", "internal/pgtest"},
+	"github.com/jackc/pgx/v5":          {"journal/postgres"},
 	"modernc.org/sqlite":               {"journal/sqlite"},
 	"github.com/urfave/cli/v2":         {"cmd/host"},
 	"github.com/fsnotify/fsnotify":     {"modules/watch"},

@@ -1,43 +1,31 @@
 package pgtest
 
 import (
-	"bytes"
-	"context"
+	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
-	"syscall"
 	"testing"
+
+	"reprise/internal/pgserver"
 )
 
 // Options say how a cluster runs. The zero value is fast and not durable.
-type Options struct {
-	// Durable keeps fsync and full_page_writes on. Default off.
-	Durable bool
-	// Settings are further lines for postgresql.conf, for example "max_connections = 20".
-	Settings []string
-}
+type Options = pgserver.Options
 
 // Mode is how a cluster stops.
-type Mode string
+type Mode = pgserver.Mode
 
 // The modes of pg_ctl stop.
 const (
-	Fast      Mode = "fast"      // transactions are rolled back, a checkpoint is written
-	Immediate Mode = "immediate" // no checkpoint: the next start recovers as after a crash
+	Fast      = pgserver.Fast
+	Immediate = pgserver.Immediate
 )
 
-// Cluster is one Postgres server with its data.
+// Cluster is one Postgres server with its data. Its methods end the test when they fail.
 type Cluster struct {
-	bin   binaries
-	dir   string // data/, log
-	port  int
-	owner *syscall.Credential // who runs the server; nil for this process's user
-	watch *watcher
+	server *pgserver.Server
 }
 
 // Start starts a cluster of the test's own; it is gone when the test ends.
@@ -49,116 +37,28 @@ func Start(t testing.TB, o Options) *Cluster {
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("the Postgres log ends with:\n%s", c.logTail())
+			t.Logf("the Postgres log ends with:\n%s", c.server.LogTail())
 		}
-		c.watch.end()
+		c.server.Close()
 	})
 	return c
 }
 
 func start(o Options) (*Cluster, error) {
-	bin, err := findBinaries()
-	if err != nil {
-		return nil, err
+	s, err := pgserver.New(o)
+	if errors.Is(err, pgserver.ErrNoPostgres) {
+		err = fmt.Errorf("%w\nor point %s at a server that may be filled with test databases", err, Env)
 	}
-	if bin.pgCtl == "" {
-		return nil, errNoPostgres
-	}
-	c := &Cluster{bin: bin}
-	if c.owner, err = serverUser(); err != nil {
-		return nil, err
-	}
-	if c.dir, err = os.MkdirTemp(tempDir(c.owner), "reprise-pg-"); err != nil {
-		return nil, fmt.Errorf("cluster folder: %w", err)
-	}
-	// The watcher comes first: from here on the folder is removed whatever happens.
-	if c.watch, err = startWatcher(c.dir); err != nil {
-		return nil, err
-	}
-	if err := c.create(o); err != nil {
-		c.watch.end()
-		return nil, err
-	}
-	return c, nil
+	return &Cluster{s}, err
 }
-
-func (c *Cluster) create(o Options) error {
-	if c.owner != nil {
-		if err := os.Chown(c.dir, int(c.owner.Uid), int(c.owner.Gid)); err != nil {
-			return fmt.Errorf("cluster folder: %w", err)
-		}
-	}
-	data := c.data()
-	if err := c.run(c.bin.initdb, "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions"); err != nil {
-		return err
-	}
-	// A free port may be taken by somebody else before the server binds it; then another is tried.
-	var err error
-	for range 5 {
-		if err = c.configure(o); err != nil {
-			return err
-		}
-		if err = c.startServer(); err == nil || !strings.Contains(c.logTail(), "could not bind") {
-			break
-		}
-	}
-	return err
-}
-
-func (c *Cluster) configure(o Options) error {
-	port, err := freePort()
-	if err != nil {
-		return err
-	}
-	c.port = port
-	lines := []string{
-		"listen_addresses = '127.0.0.1'",
-		"unix_socket_directories = ''",
-		"port = " + strconv.Itoa(port),
-		"max_connections = 200",
-		"shared_buffers = 64MB",
-		"log_line_prefix = '%m [%p] '",
-	}
-	if !o.Durable {
-		lines = append(lines, "fsync = off", "full_page_writes = off")
-	}
-	lines = append(lines, o.Settings...)
-	// initdb's file keeps its defaults; what is said later in it counts.
-	conf := filepath.Join(c.data(), "postgresql.conf")
-	f, err := os.OpenFile(conf, os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		return fmt.Errorf("cluster settings: %w", err)
-	}
-	_, err = f.WriteString("\n" + strings.Join(lines, "\n") + "\n")
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		return fmt.Errorf("cluster settings: %w", err)
-	}
-	return nil
-}
-
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("free port: %w", err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
-}
-
-func (c *Cluster) data() string { return filepath.Join(c.dir, "data") }
 
 // DSN names a database of the cluster.
-func (c *Cluster) DSN(database string) string {
-	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/%s?sslmode=disable", c.port, database)
-}
+func (c *Cluster) DSN(database string) string { return c.server.DSN(database) }
 
 // Stop stops the server; the data stay.
 func (c *Cluster) Stop(t testing.TB, m Mode) {
 	t.Helper()
-	if err := c.run(c.bin.pgCtl, "stop", "-w", "-D", c.data(), "-m", string(m)); err != nil {
+	if err := c.server.Stop(m); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -166,7 +66,7 @@ func (c *Cluster) Stop(t testing.TB, m Mode) {
 // Start starts a server that Stop stopped, on the same port.
 func (c *Cluster) Start(t testing.TB) {
 	t.Helper()
-	if err := c.startServer(); err != nil {
+	if err := c.server.Start(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -178,44 +78,35 @@ func (c *Cluster) Restart(t testing.TB, m Mode) {
 	c.Start(t)
 }
 
-func (c *Cluster) startServer() error {
-	err := c.run(c.bin.pgCtl, "start", "-w", "-s", "-D", c.data(), "-l", c.log())
+// Pause stops every process of the server where it stands, as a machine that hangs. The returned
+// function lets them go on; the end of the test does so too.
+func (c *Cluster) Pause(t testing.TB) (resume func()) {
+	t.Helper()
+	again, err := c.server.Pause()
 	if err != nil {
-		return fmt.Errorf("%w\nthe Postgres log ends with:\n%s", err, c.logTail())
+		t.Fatal(err)
 	}
-	return nil
+	resume = func() {
+		t.Helper()
+		if err := again(); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(resume)
+	return resume
 }
 
-// run runs a Postgres program as the server's user. Its output goes to a file, not to a pipe: the
-// server inherits it, and a pipe would keep the caller waiting for as long as the server lives.
-func (c *Cluster) run(name string, args ...string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
-	defer cancel()
-	out, err := os.CreateTemp(c.dir, "out-")
+// findPsql finds psql beside the server's programs, or in PATH.
+func findPsql() (string, error) {
+	for _, dir := range pgserver.Dirs() {
+		path := filepath.Join(dir, "psql")
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return path, nil
+		}
+	}
+	path, err := exec.LookPath("psql")
 	if err != nil {
-		return fmt.Errorf("output of %s: %w", name, err)
+		return "", fmt.Errorf("tests on Postgres need psql: %w", err)
 	}
-	defer os.Remove(out.Name())
-	defer out.Close()
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir = c.dir
-	cmd.Env = append(os.Environ(), "LC_ALL=C")
-	cmd.Stdout, cmd.Stderr = out, out
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: c.owner, Setsid: true}
-	if err := cmd.Run(); err != nil {
-		text, _ := os.ReadFile(out.Name())
-		return fmt.Errorf("%s %s: %w\n%s", name, args[0], err, text)
-	}
-	return nil
-}
-
-func (c *Cluster) log() string { return filepath.Join(c.dir, "log") }
-
-// logTail is the last 4 KiB of the server's log.
-func (c *Cluster) logTail() string {
-	b, err := os.ReadFile(c.log())
-	if err != nil {
-		return err.Error()
-	}
-	return string(bytes.TrimSpace(b[max(0, len(b)-4096):]))
+	return path, nil
 }

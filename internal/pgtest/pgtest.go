@@ -1,6 +1,5 @@
-// Package pgtest owns the Postgres servers that tests run against: throw-away clusters on a free
-// loopback port, gone when the test process is gone, however it ended. It speaks to them only with
-// Postgres' own programs and knows nothing of the product's schema. Only tests call it.
+// Package pgtest owns the Postgres servers that tests run against: servers of pgserver, one shared by the tests of a
+// process and others for tests that stop them, and databases on them. Only tests call it.
 //
 // With REPRISE_TEST_POSTGRES set to a DSN, Database uses that server instead of starting one.
 package pgtest
@@ -78,13 +77,13 @@ func withDatabase(dsn, name string) string {
 }
 
 func runSQL(dsn, sql string) error {
-	bin, err := findBinaries()
+	psql, err := findPsql()
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, bin.psql, "-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", dsn, "-c", sql).CombinedOutput()
+	out, err := exec.CommandContext(ctx, psql, "-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", dsn, "-c", sql).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("psql %q: %w\n%s", sql, err, out)
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"reprise/internal/pgserver"
 )
 
 // childEnv makes this test binary start a cluster, say where, and wait to be killed.
@@ -24,18 +26,18 @@ func TestMain(m *testing.M) {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	pid, err := c.pid()
-	fmt.Println(pid, err, c.dir)
+	pid, err := c.server.PID()
+	fmt.Println(pid, err, c.server.Dir())
 	select {}
 }
 
 func query(t *testing.T, dsn, sql string) string {
 	t.Helper()
-	bin, err := findBinaries()
+	psql, err := findPsql()
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command(bin.psql, "-X", "-A", "-t", "-d", dsn, "-c", sql).CombinedOutput()
+	out, err := exec.Command(psql, "-X", "-A", "-t", "-d", dsn, "-c", sql).CombinedOutput()
 	if err != nil {
 		t.Fatalf("psql %q: %v\n%s", sql, err, out)
 	}
@@ -89,12 +91,16 @@ func TestRestartKeepsData(t *testing.T) {
 
 func TestPauseStopsEveryProcess(t *testing.T) {
 	c := Start(t, Options{})
-	pid, err := c.pid()
+	pid, err := c.server.PID()
 	if err != nil {
 		t.Fatal(err)
 	}
 	resume := c.Pause(t)
-	all := append(childrenOf(t, pid), pid)
+	children, err := pgserver.Children(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := append(children, pid)
 	if len(all) < 4 {
 		t.Errorf("processes of the server: got %d, want the postmaster and its workers", len(all))
 	}

@@ -1,4 +1,4 @@
-package pgtest
+package pgserver
 
 import (
 	"bytes"
@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"testing"
 )
 
 // serverUser says as whom the server runs: Postgres refuses to run as root, so root becomes the user
@@ -36,7 +35,7 @@ func serverUser() (*syscall.Credential, error) {
 	return nil, errors.New("root may not run Postgres and there is neither a user postgres nor nobody")
 }
 
-// tempDir is where a cluster's folder is made: the usual place, unless the server runs as another user
+// tempDir is where a server's folder is made: the usual place, unless the server runs as another user
 // who may not enter it, as with a TMPDIR below a home.
 func tempDir(owner *syscall.Credential) string {
 	usual := os.TempDir()
@@ -53,7 +52,7 @@ func tempDir(owner *syscall.Credential) string {
 	}
 }
 
-// watchScript waits until its standard input closes, which the kernel does when the test process ends
+// watchScript waits until its standard input closes, which the kernel does when the process that started it ends
 // in whatever way, then ends the server and removes its folder. SIGQUIT is an immediate shutdown and
 // SIGCONT wakes a paused server so that it can obey; the server ends its own children, the paused
 // ones with SIGKILL after 5 seconds. A server that nobody reaps counts as gone.
@@ -71,7 +70,7 @@ fi
 rm -rf "$1"
 `
 
-// watcher is the process that outlives the test process by the moment that cleaning up takes.
+// watcher is the process that outlives the process that started it by the moment that cleaning up takes.
 type watcher struct {
 	cmd   *exec.Cmd
 	stdin io.Closer
@@ -80,7 +79,7 @@ type watcher struct {
 func startWatcher(dir string) (*watcher, error) {
 	cmd := exec.Command("/bin/sh", "-c", watchScript, "sh", dir)
 	cmd.Dir = "/"
-	// A session of its own: an interrupt from the terminal must end the tests and not the cleaning up.
+	// A session of its own: an interrupt from the terminal must end the process and not the cleaning up.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -99,41 +98,48 @@ func (w *watcher) end() {
 }
 
 // Pause stops every process of the server where it stands, as a machine that hangs. The returned
-// function lets them go on; the end of the test does so too.
-func (c *Cluster) Pause(t testing.TB) (resume func()) {
-	t.Helper()
-	postmaster, err := c.pid()
+// function lets them go on; it may be called again.
+func (s *Server) Pause() (resume func() error, err error) {
+	postmaster, err := s.PID()
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	signal(t, postmaster, syscall.SIGSTOP) // first, so that it starts no further children
-	children := childrenOf(t, postmaster)
+	if err := signal(postmaster, syscall.SIGSTOP); err != nil { // first, so that it starts no further children
+		return nil, err
+	}
+	children, err := Children(postmaster)
 	for _, pid := range children {
-		signal(t, pid, syscall.SIGSTOP)
+		err = errors.Join(err, signal(pid, syscall.SIGSTOP))
 	}
 	resumed := false
-	resume = func() {
+	resume = func() error {
 		if resumed {
-			return
+			return nil
 		}
 		resumed = true
+		var err error
 		for _, pid := range append(children, postmaster) {
-			signal(t, pid, syscall.SIGCONT)
+			err = errors.Join(err, signal(pid, syscall.SIGCONT))
 		}
+		return err
 	}
-	t.Cleanup(resume)
-	return resume
+	if err != nil {
+		return nil, errors.Join(err, resume())
+	}
+	return resume, nil
 }
 
-func signal(t testing.TB, pid int, s syscall.Signal) {
-	t.Helper()
+// signal sends a signal to a process that may have gone.
+func signal(pid int, s syscall.Signal) error {
 	if err := syscall.Kill(pid, s); err != nil && !errors.Is(err, syscall.ESRCH) {
-		t.Errorf("signal %v to %d: %v", s, pid, err)
+		return fmt.Errorf("signal %v to %d: %w", s, pid, err)
 	}
+	return nil
 }
 
-func (c *Cluster) pid() (int, error) {
-	b, err := os.ReadFile(filepath.Join(c.data(), "postmaster.pid"))
+// PID is the process id of the postmaster.
+func (s *Server) PID() (int, error) {
+	b, err := os.ReadFile(filepath.Join(s.data(), "postmaster.pid"))
 	if err != nil {
 		return 0, fmt.Errorf("server's pid: %w", err)
 	}
@@ -145,12 +151,11 @@ func (c *Cluster) pid() (int, error) {
 	return pid, nil
 }
 
-// childrenOf reads the processes whose parent is pid from /proc.
-func childrenOf(t testing.TB, pid int) []int {
-	t.Helper()
+// Children reads the processes whose parent is pid from /proc.
+func Children(pid int) ([]int, error) {
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil || len(stats) == 0 {
-		t.Fatalf("pausing a server needs /proc: %v", err)
+		return nil, fmt.Errorf("pausing a server needs /proc: %w", errors.Join(err, os.ErrNotExist))
 	}
 	var children []int
 	for _, path := range stats {
@@ -167,5 +172,5 @@ func childrenOf(t testing.TB, pid int) []int {
 			children = append(children, child)
 		}
 	}
-	return children
+	return children, nil
 }
