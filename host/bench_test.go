@@ -44,7 +44,7 @@ const stepsPerRun = 10
 
 func benchSteps(b *testing.B, store journal.Store, flight int) {
 	ctx := context.Background()
-	h, err := host.New(host.Config{Store: store, Effects: steps(), MaxRunning: flight})
+	h, err := host.New(host.Config{Store: store, Effects: steps(), MaxRunning: flight, MaxRunningPerTenant: flight})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -33,8 +33,12 @@ type Config struct {
 	LeaseTTL time.Duration
 	// Poll is how often the store is asked for due work when no hint comes. Default 1s.
 	Poll time.Duration
-	// MaxRunning bounds the runs that this node owns at once. Default 256.
+	// MaxRunning bounds the runs that this node owns at once. Default 1,024: a run costs little but its guest's
+	// memory, which has a bound of its own.
 	MaxRunning int
+	// MaxRunningPerTenant bounds those of one tenant, so that there is room for another's. Default three quarters of
+	// MaxRunning, at least 1.
+	MaxRunningPerTenant int
 	// HoldFor is how long a run may wait for a timer in memory before it is suspended. Default 1s.
 	HoldFor time.Duration
 	// MaxAttempts blocks a run whose turns ended that many times in a row with the death of the host. Default 5.
@@ -81,7 +85,10 @@ func (c Config) withDefaults() Config {
 		c.Name = "node"
 	}
 	if c.MaxRunning == 0 {
-		c.MaxRunning = 256
+		c.MaxRunning = 1024
+	}
+	if c.MaxRunningPerTenant == 0 {
+		c.MaxRunningPerTenant = max(c.MaxRunning*3/4, 1)
 	}
 	if c.MaxAttempts == 0 {
 		c.MaxAttempts = 5
@@ -131,7 +138,7 @@ func New(cfg Config) (*Host, error) {
 	clock := &sched.Clock{}
 	h.turner = exec.New(exec.Config{Store: cfg.Store, Engine: engine, Effects: cfg.Effects, Clock: clock, HoldFor: cfg.HoldFor,
 		MaxAttempts: cfg.MaxAttempts, Limits: cfg.Limits, LogRate: max(0, cfg.LogRate), Logger: cfg.Logger, Ended: h.ended.tell})
-	h.sched = sched.New(sched.Config{Store: cfg.Store, Name: cfg.Name, LeaseTTL: cfg.LeaseTTL, Poll: cfg.Poll, MaxRunning: cfg.MaxRunning,
+	h.sched = sched.New(sched.Config{Store: cfg.Store, Name: cfg.Name, LeaseTTL: cfg.LeaseTTL, Poll: cfg.Poll, MaxRunning: cfg.MaxRunning, MaxPerTenant: cfg.MaxRunningPerTenant,
 		DrainTimeout: cfg.DrainTimeout, Logger: cfg.Logger, Clock: clock, Open: func(c journal.Claim) sched.Turn { return h.turner.Open(c) }})
 	return h, nil
 }

@@ -89,10 +89,22 @@ type Claim struct {
 	StolenFrom string
 }
 
+// Want says what a claim is to find.
+type Want struct {
+	// Limit bounds the runs of one claim; 0 claims nothing.
+	Limit int
+	// Held are the runs that the node has already, by tenant.
+	Held map[tenant.ID]int
+	// PerTenant bounds the runs of a tenant on the node, those of Held and of the claim together; 0 is no bound.
+	PerTenant int
+}
+
 // Claims is what one call of Claim found.
 type Claims struct {
 	Claims []Claim
-	// NextDue is how long until the next waiting run is due; negative when none is.
+	// NextDue is how long until the next waiting run is due; negative when none is. When fewer than Limit were
+	// found, a run that is due and was left out because of PerTenant does not count: room for it is what
+	// the node waits for.
 	NextDue time.Duration
 	// Now is the database's clock.
 	Now time.Time
@@ -100,12 +112,14 @@ type Claims struct {
 
 // Claimer hands out runs and takes what their owners write.
 type Claimer interface {
-	// Claim gives a live node up to limit runs that may make progress: ready, or waiting and due, or
-	// running under an owner whose lease has lapsed; oldest due first. In the same statement each gets
-	// state Running, the node as owner, Token+1 and Attempts+1. Concurrent claims never give a run to two.
-	// limit 0 claims nothing and still reports NextDue and Now.
-	// Returns ErrNodeLapsed when the node's own lease is not live.
-	Claim(ctx context.Context, node string, limit int) (Claims, error)
+	// Claim gives a live node runs that may make progress: ready, or waiting and due, or running under an
+	// owner whose lease has lapsed. When there are more than w.Limit, each goes to the tenant that has
+	// the fewest runs on the node by then, its oldest due first; between equals, to the one whose run is due
+	// first. They are returned oldest due first. In the same statement each gets state Running, the node
+	// as owner, Token+1 and Attempts+1. Concurrent claims never give a run to two. The work of a claim does not
+	// grow with the runs that are due, only with their tenants. w.Limit 0 claims nothing and still reports
+	// NextDue and Now. Returns ErrNodeLapsed when the node's own lease is not live.
+	Claim(ctx context.Context, node string, w Want) (Claims, error)
 	// Commit writes a batch under a lease, all or nothing. The lease holds when the run is running, its
 	// owner and token are the lease's, and the node's lease has not expired by the database's clock;
 	// otherwise ErrFenced. Entries must start at the run's NextSeq: when they are there already with the same

@@ -85,17 +85,17 @@ func testClaim(t *testing.T, open Open) {
 		}},
 		{"an unknown or dead node", func(f *fixture) {
 			f.create(f.newRun())
-			_, err := f.Store.Claim(f.Context(), "nobody#0", 1)
+			_, err := f.Store.Claim(f.Context(), "nobody#0", journal.Want{Limit: 1})
 			f.want("unknown node", err, journal.ErrNodeLapsed)
 			n := f.register("n1")
 			f.Advance(ttl + time.Second)
 			for _, limit := range []int{0, 1} {
-				_, err = f.Store.Claim(f.Context(), n, limit)
+				_, err = f.Store.Claim(f.Context(), n, journal.Want{Limit: limit})
 				f.want("expired node", err, journal.ErrNodeLapsed)
 			}
 			n = f.register("n1")
 			f.must(f.Store.Unregister(f.Context(), n))
-			_, err = f.Store.Claim(f.Context(), n, 1)
+			_, err = f.Store.Claim(f.Context(), n, journal.Want{Limit: 1})
 			f.want("unregistered node", err, journal.ErrNodeLapsed)
 		}},
 		{"takes runs of every tenant", func(f *fixture) {
@@ -119,7 +119,7 @@ func testClaim(t *testing.T, open Open) {
 // the timer was set.
 func (f *fixture) nextDue(node string, limit int, want time.Duration) {
 	f.Helper()
-	got, err := f.Store.Claim(f.Context(), node, limit)
+	got, err := f.Store.Claim(f.Context(), node, journal.Want{Limit: limit})
 	f.must(err)
 	if got.NextDue > want || got.NextDue < max(0, want-time.Minute) {
 		f.Fatalf("next due: got %s, want %s", got.NextDue, want)

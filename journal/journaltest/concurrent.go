@@ -56,7 +56,7 @@ func claimRace(f *fixture) {
 	owner := map[journal.RunID]string{}
 	f.together(nodes, func(i int) error {
 		for {
-			cs, err := f.Store.Claim(f.Context(), ids[i], 7)
+			cs, err := f.Store.Claim(f.Context(), ids[i], journal.Want{Limit: 7})
 			if err != nil {
 				return err
 			}

@@ -97,7 +97,7 @@ func (f *fixture) register(name string) string {
 
 func (f *fixture) claims(node string, limit int) journal.Claims {
 	f.Helper()
-	c, err := f.Store.Claim(f.Context(), node, limit)
+	c, err := f.Store.Claim(f.Context(), node, journal.Want{Limit: limit})
 	f.must(err)
 	return c
 }

@@ -38,6 +38,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"Cancel", testCancel},
 		{"Resume", testResume},
 		{"Claim", testClaim},
+		{"Share", testShare},
 		{"Takeover", testTakeover},
 		{"Append", testAppend},
 		{"Fence", testFence},

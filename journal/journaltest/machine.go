@@ -29,8 +29,11 @@ func testModel(t *testing.T, open Open) {
 			last.endAll()
 		}
 		walk++
-		last = &machine{f: f, model: model{nodes: map[string]*modelNode{}}, tenant: tenant.ID(fmt.Sprint("walk-", walk))}
-		f.putModule(last.tenant, wasm)
+		last = &machine{f: f, model: model{nodes: map[string]*modelNode{}}}
+		for _, t := range []string{"a", "b", "c"} {
+			last.tenants = append(last.tenants, tenant.ID(fmt.Sprintf("walk-%d-%s", walk, t)))
+			f.putModule(last.tenants[len(last.tenants)-1], wasm)
+		}
 		last.register(rt)
 		rt.Repeat(last.actions())
 		for _, r := range last.runs {
@@ -59,7 +62,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 type machine struct {
 	model
 	f       *fixture
-	tenant  tenant.ID
+	tenants []tenant.ID
 	leases  []lease
 	commits []commit
 	nodeIDs []string
@@ -96,7 +99,7 @@ func (m *machine) same(rt *rapid.T, what string, got, want error) {
 }
 
 func (m *machine) create(rt *rapid.T) {
-	r := journal.Run{Tenant: m.tenant, ID: journal.NewRunID(), Workflow: "order", Digest: m.f.digest,
+	r := journal.Run{Tenant: pick(rt, "tenant", m.tenants), ID: journal.NewRunID(), Workflow: "order", Digest: m.f.digest,
 		Key:            rapid.SampledFrom([]string{"", "", "k1", "k2"}).Draw(rt, "key"),
 		IdempotencyKey: rapid.SampledFrom([]string{"", "", "i1", "i2"}).Draw(rt, "idempotency key"),
 		Input:          []byte(rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "input"))}
@@ -113,7 +116,7 @@ func (m *machine) signal(rt *rapid.T) {
 	r := pick(rt, "run", m.runs)
 	id := rapid.SampledFrom([]string{"s1", "s2", "s3", "s4"}).Draw(rt, "id")
 	payload := []byte(rapid.SampledFrom([]string{"p", "p", "p", "q"}).Draw(rt, "payload"))
-	dup, err := m.f.Store.Signal(m.f.Context(), m.tenant, r.ID, id, "paid", payload)
+	dup, err := m.f.Store.Signal(m.f.Context(), r.Tenant, r.ID, id, "paid", payload)
 	wantDup, wantErr := m.model.signal(r, id, "paid", payload)
 	m.same(rt, "signal", err, wantErr)
 	if dup != wantDup {
@@ -124,14 +127,14 @@ func (m *machine) signal(rt *rapid.T) {
 
 func (m *machine) cancel(rt *rapid.T) {
 	r := pick(rt, "run", m.runs)
-	_, err := m.f.Store.RequestCancel(m.f.Context(), m.tenant, r.ID, "stop it")
+	_, err := m.f.Store.RequestCancel(m.f.Context(), r.Tenant, r.ID, "stop it")
 	m.same(rt, "cancel", err, m.model.cancel(r, "stop it"))
 	m.touched = r
 }
 
 func (m *machine) resume(rt *rapid.T) {
 	r := pick(rt, "run", m.runs)
-	_, err := m.f.Store.Resume(m.f.Context(), m.tenant, r.ID)
+	_, err := m.f.Store.Resume(m.f.Context(), r.Tenant, r.ID)
 	m.same(rt, "resume", err, m.model.resume(r))
 	m.touched = r
 }
@@ -171,19 +174,28 @@ func (m *machine) advance(*rapid.T) {
 
 func (m *machine) claim(rt *rapid.T) {
 	node := recent(rt, "node", m.nodeIDs)
-	limit := rapid.IntRange(0, 3).Draw(rt, "limit")
-	got, err := m.f.Store.Claim(m.f.Context(), node, limit)
+	w := journal.Want{Limit: rapid.IntRange(0, 3).Draw(rt, "limit"), PerTenant: rapid.IntRange(0, 3).Draw(rt, "per tenant"), Held: map[tenant.ID]int{}}
+	for _, t := range m.tenants {
+		if held := rapid.IntRange(0, 3).Draw(rt, "held"); held > 0 {
+			w.Held[t] = held
+		}
+	}
+	got, err := m.f.Store.Claim(m.f.Context(), node, w)
 	if !m.live(node) {
 		m.same(rt, "claim", err, journal.ErrNodeLapsed)
 		return
 	}
 	m.same(rt, "claim", err, nil)
-	want, takeover := m.claimable()
-	if n := min(limit, len(want)); len(got.Claims) != n {
-		rt.Fatalf("claim: got %d runs, want %d of %d", len(got.Claims), n, len(want))
+	due, takeover := m.claimable()
+	want := share(due, w)
+	if len(got.Claims) != len(want) {
+		rt.Fatalf("claim of %+v: got %d runs, want %d of %d", w, len(got.Claims), len(want), len(due))
+	}
+	if takeover {
+		m.sameShare(rt, got.Claims, want)
 	}
 	for i, c := range got.Claims {
-		r := m.byID(rt, want, c.Run.ID)
+		r := m.byID(rt, due, c.Run.ID)
 		if !takeover && r != want[i] {
 			rt.Fatalf("claim: got run %s at %d, want %s, which was due first", r.ID, i, want[i].ID)
 		}
@@ -192,6 +204,21 @@ func (m *machine) claim(rt *rapid.T) {
 		}
 		m.compareRun(rt, "claimed run", c.Run, r)
 		m.leases = append(m.leases, lease{c.Lease, r})
+	}
+}
+
+// sameShare compares what the tenants got where the order of due times is not known: by levels, tenants differ at
+// most by who had the last place.
+func (m *machine) sameShare(rt *rapid.T, got []journal.Claim, want []*modelRun) {
+	balance := map[tenant.ID]int{}
+	for i, c := range got {
+		balance[c.Run.Tenant]++
+		balance[want[i].Tenant]--
+	}
+	for t, n := range balance {
+		if n < -1 || n > 1 {
+			rt.Fatalf("claim: %s got %+d runs more than its share", t, n)
+		}
 	}
 }
 
@@ -264,7 +291,7 @@ func (m *machine) check(rt *rapid.T) {
 }
 
 func (m *machine) compare(rt *rapid.T, r *modelRun) {
-	s := m.f.snapshot(m.tenant, r.ID)
+	s := m.f.snapshot(r.Tenant, r.ID)
 	m.compareRun(rt, "run", s.Run, r)
 	if len(s.Entries) != len(r.entries) {
 		rt.Fatalf("entries: got %d, want %d", len(s.Entries), len(r.entries))
@@ -304,8 +331,8 @@ func (m *machine) endAll() {
 	m.f.Advance(2 * modelTTL)
 	for _, r := range m.runs {
 		// A waiting run that has seen an earlier request is woken by the signal, any other by the request.
-		_, _ = m.f.Store.Signal(m.f.Context(), m.tenant, r.ID, "end", "end", nil)
-		_, _ = m.f.Store.RequestCancel(m.f.Context(), m.tenant, r.ID, "end")
+		_, _ = m.f.Store.Signal(m.f.Context(), r.Tenant, r.ID, "end", "end", nil)
+		_, _ = m.f.Store.RequestCancel(m.f.Context(), r.Tenant, r.ID, "end")
 	}
 	node := m.f.register("undertaker")
 	for {

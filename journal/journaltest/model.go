@@ -2,6 +2,7 @@ package journaltest
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -66,7 +67,7 @@ func (m *model) live(node string) bool {
 
 func (m *model) create(r journal.Run) (*modelRun, bool, error) {
 	for _, o := range m.runs {
-		if r.IdempotencyKey != "" && o.IdempotencyKey == r.IdempotencyKey {
+		if o.Tenant == r.Tenant && r.IdempotencyKey != "" && o.IdempotencyKey == r.IdempotencyKey {
 			if o.Workflow == r.Workflow && o.Entry == r.Entry && o.Key == r.Key && string(o.Input) == string(r.Input) {
 				return o, false, nil
 			}
@@ -74,7 +75,7 @@ func (m *model) create(r journal.Run) (*modelRun, bool, error) {
 		}
 	}
 	for _, o := range m.runs {
-		if r.Key != "" && o.Key == r.Key && !o.State.Terminal() {
+		if o.Tenant == r.Tenant && r.Key != "" && o.Key == r.Key && !o.State.Terminal() {
 			return o, false, journal.ErrConflict
 		}
 	}
@@ -156,6 +157,28 @@ func (m *model) claimable() (rs []*modelRun, takeover bool) {
 	}
 	slices.SortFunc(rs, func(a, b *modelRun) int { return a.due.compare(b.due) })
 	return rs, takeover
+}
+
+// share picks from runs in order of due time what a claim gives: one by one to the tenant that has the fewest.
+func share(due []*modelRun, w journal.Want) (given []*modelRun) {
+	has := maps.Clone(w.Held)
+	left := slices.Clone(due)
+	for len(given) < w.Limit {
+		best := -1
+		for i, r := range left {
+			if (w.PerTenant == 0 || has[r.Tenant] < w.PerTenant) && (best < 0 || has[r.Tenant] < has[left[best].Tenant]) {
+				best = i
+			}
+		}
+		if best < 0 {
+			break
+		}
+		has[left[best].Tenant]++
+		given = append(given, left[best])
+		left = slices.Delete(left, best, best+1)
+	}
+	slices.SortFunc(given, func(a, b *modelRun) int { return a.due.compare(b.due) })
+	return given
 }
 
 // claim gives r to a node and returns whom it was taken from.

@@ -58,7 +58,7 @@ func testRestart(t *testing.T, open Open) {
 			if _, _, err := f.Store.Create(f.Context(), f.newRun()); err == nil {
 				f.Fatal("create: got no error, want one")
 			}
-			if _, err := f.Store.Claim(f.Context(), node, 1); err == nil {
+			if _, err := f.Store.Claim(f.Context(), node, journal.Want{Limit: 1}); err == nil {
 				f.Fatal("claim: got no error, want one")
 			}
 		}},

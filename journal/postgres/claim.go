@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"strings"
@@ -21,12 +22,12 @@ import (
 // Claim implements journal.Claimer. A claim whose answer was lost would leave runs with a live owner
 // that does not know of them; so each try marks what it takes with a nonce, and the next try of the
 // node hands out what an unanswered one took.
-func (s *Store) Claim(ctx context.Context, node string, limit int) (journal.Claims, error) {
+func (s *Store) Claim(ctx context.Context, node string, w journal.Want) (journal.Claims, error) {
 	var got journal.Claims
 	err := s.retry(ctx, true, func(ctx context.Context) error {
 		nonce := rand.Int64()
 		var err error
-		got, err = s.claimOnce(ctx, node, max(limit, 0), nonce, s.lostClaims.of(node))
+		got, err = s.claimOnce(ctx, claimArgs(node, w, nonce, s.lostClaims.of(node)))
 		if err != nil && fateOf(err) != undone && !errors.Is(err, journal.ErrNodeLapsed) {
 			s.lostClaims.add(node, nonce)
 		}
@@ -43,12 +44,12 @@ func (s *Store) Claim(ctx context.Context, node string, limit int) (journal.Clai
 
 // claimOnce runs the statement. Only an armed failpoint needs to know before the commit whether
 // something is claimed, which takes a transaction of more than one statement.
-func (s *Store) claimOnce(ctx context.Context, node string, limit int, nonce int64, lost []int64) (got journal.Claims, err error) {
+func (s *Store) claimOnce(ctx context.Context, args []any) (got journal.Claims, err error) {
 	if !strings.HasPrefix(os.Getenv(failpoint.Env), "store.claim.before") {
-		return s.claim(ctx, s.pool, node, limit, nonce, lost)
+		return s.claim(ctx, s.pool, args)
 	}
 	err = s.inTx(ctx, func(tx pgx.Tx) error {
-		got, err = s.claim(ctx, tx, node, limit, nonce, lost)
+		got, err = s.claim(ctx, tx, args)
 		if len(got.Claims) > 0 {
 			durable.ClaimBefore.Hit()
 		}
@@ -57,9 +58,22 @@ func (s *Store) claimOnce(ctx context.Context, node string, limit int, nonce int
 	return got, err
 }
 
-func (s *Store) claim(ctx context.Context, q querier, node string, limit int, nonce int64, lost []int64) (journal.Claims, error) {
+// claimArgs are the parameters of claimSQL.
+func claimArgs(node string, w journal.Want, nonce int64, lost []int64) []any {
+	tenants, runs := make([]string, 0, len(w.Held)), make([]int64, 0, len(w.Held))
+	for t, n := range w.Held {
+		tenants, runs = append(tenants, string(t)), append(runs, int64(n))
+	}
+	most := int64(w.PerTenant)
+	if most <= 0 {
+		most = math.MaxInt32
+	}
+	return []any{node, int64(max(w.Limit, 0)), nonce, lost, tenants, runs, most}
+}
+
+func (s *Store) claim(ctx context.Context, q querier, args []any) (journal.Claims, error) {
 	got := journal.Claims{NextDue: -1}
-	rows, err := q.Query(ctx, s.in(claimSQL), node, limit, nonce, lost)
+	rows, err := q.Query(ctx, s.in(claimSQL), args...)
 	if err != nil {
 		return got, err
 	}
@@ -86,7 +100,7 @@ func (s *Store) claim(ctx context.Context, q querier, node string, limit int, no
 		}
 		if claimed {
 			r := w.run()
-			l := journal.Lease{Tenant: r.Tenant, Run: r.ID, Node: node, Token: r.Token}
+			l := journal.Lease{Tenant: r.Tenant, Run: r.ID, Node: r.Owner, Token: r.Token}
 			got.Claims = append(got.Claims, journal.Claim{Lease: l, Run: r, StolenFrom: stolen})
 		}
 	}

@@ -118,7 +118,7 @@ func TestClaimsSurviveLostAnswers(t *testing.T) {
 
 func (f *fixture) claimInto(ctx context.Context, told map[journal.RunID]int64, node string) {
 	f.Helper()
-	cs, err := f.s.Claim(ctx, node, 1)
+	cs, err := f.s.Claim(ctx, node, journal.Want{Limit: 1})
 	if err != nil {
 		return // nothing is known, the next call finds out
 	}
@@ -137,22 +137,22 @@ func TestALostClaimIsHandedOutOnce(t *testing.T) {
 	f := newFixture(t)
 	r := f.create()
 	node := f.register("n1")
-	lost, err := f.s.claim(t.Context(), f.s.pool, node, 10, 77, nil)
+	lost, err := f.s.claim(t.Context(), f.s.pool, claimArgs(node, journal.Want{Limit: 10}, 77, nil))
 	f.must(err)
 	if len(lost.Claims) != 1 {
 		t.Fatalf("claims: got %d, want 1", len(lost.Claims))
 	}
 	f.s.lostClaims.add(node, 77) // as if the answer had not come
 	other := f.register("n2")
-	if cs, err := f.s.Claim(t.Context(), other, 10); err != nil || len(cs.Claims) != 0 {
+	if cs, err := f.s.Claim(t.Context(), other, journal.Want{Limit: 10}); err != nil || len(cs.Claims) != 0 {
 		t.Errorf("another node's claim: got %v, %v, want nothing", cs.Claims, err)
 	}
-	again, err := f.s.Claim(t.Context(), node, 10)
+	again, err := f.s.Claim(t.Context(), node, journal.Want{Limit: 10})
 	f.must(err)
 	if len(again.Claims) != 1 || again.Claims[0].Lease != lost.Claims[0].Lease || again.Claims[0].Run.ID != r.ID || again.Claims[0].Run.Attempts != 1 {
 		t.Fatalf("next claim: got %+v, want the lost one, %+v", again.Claims, lost.Claims)
 	}
-	if cs, err := f.s.Claim(t.Context(), node, 10); err != nil || len(cs.Claims) != 0 {
+	if cs, err := f.s.Claim(t.Context(), node, journal.Want{Limit: 10}); err != nil || len(cs.Claims) != 0 {
 		t.Errorf("the claim after it: got %v, %v, want nothing", cs.Claims, err)
 	}
 }

@@ -75,7 +75,7 @@ func TestStaleNodeIsRefusedEverything(t *testing.T) {
 	second := f.b.open(t) // another process
 	n2, err := second.Register(t.Context(), "n2", ttl)
 	f.must(err)
-	cs, err := second.Claim(t.Context(), n2.ID, 2)
+	cs, err := second.Claim(t.Context(), n2.ID, journal.Want{Limit: 2})
 	f.must(err)
 	if len(cs.Claims) != 2 || cs.Claims[0].StolenFrom != ls[0].Node {
 		t.Fatalf("take-over: got %+v, want two runs of %s", cs.Claims, ls[0].Node)
@@ -93,7 +93,7 @@ func TestStaleNodeIsRefusedEverything(t *testing.T) {
 			}
 		}
 	}
-	if _, err := f.s.Claim(t.Context(), ls[0].Node, 10); !errors.Is(err, journal.ErrNodeLapsed) {
+	if _, err := f.s.Claim(t.Context(), ls[0].Node, journal.Want{Limit: 10}); !errors.Is(err, journal.ErrNodeLapsed) {
 		t.Errorf("claim: got %v, want %v", err, journal.ErrNodeLapsed)
 	}
 	if _, err := f.s.Heartbeat(t.Context(), ls[0].Node, ttl); !errors.Is(err, journal.ErrNodeLapsed) {

@@ -82,7 +82,7 @@ func (f *fixture) ownedMany(n int) []journal.Lease {
 	for range n {
 		f.create()
 	}
-	cs, err := f.s.Claim(f.Context(), f.register("n1"), n)
+	cs, err := f.s.Claim(f.Context(), f.register("n1"), journal.Want{Limit: n})
 	f.must(err)
 	if len(cs.Claims) != n {
 		f.Fatalf("claims: got %d, want %d", len(cs.Claims), n)

@@ -90,7 +90,7 @@ func TestEveryCallSurvivesALostAnswer(t *testing.T) {
 	}{
 		{"create", func() bool { _, created, err := f.s.Create(ctx, fresh); f.must(err); return created }},
 		{"claim", func() bool {
-			cs, err := f.s.Claim(ctx, ls[0].Node, 10)
+			cs, err := f.s.Claim(ctx, ls[0].Node, journal.Want{Limit: 10})
 			f.must(err)
 			return len(cs.Claims) == 1 && cs.Claims[0].Lease.Token == 1 && cs.Claims[0].Run.Attempts == 1
 		}},

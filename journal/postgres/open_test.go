@@ -81,7 +81,8 @@ func TestQueuedBytesOfAnOlderSchema(t *testing.T) {
 	_, err := f.s.Commit(t.Context(), ls[0], journal.Batch{Observed: []string{"signal:1"}})
 	f.must(err)
 	b.exec(t, `ALTER TABLE reprise.runs DROP COLUMN queued_bytes`)
-	b.exec(t, `DELETE FROM reprise.schema_version WHERE version_id = 2`)
+	b.exec(t, `DROP INDEX reprise.runs_waiting_of`)
+	b.exec(t, `DELETE FROM reprise.schema_version WHERE version_id > 1`)
 	b.open(t)
 	for i, want := range []int64{103, 0} {
 		var got int64

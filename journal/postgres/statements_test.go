@@ -18,6 +18,7 @@ import (
 
 	"reprise/journal"
 	"reprise/modules"
+	"reprise/tenant"
 )
 
 // counter notes each statement; every one is a round trip.
@@ -76,8 +77,8 @@ func TestStatementsPerCall(t *testing.T) {
 			}
 			return nil
 		}},
-		{"claim", 1, func() error { _, err := f.s.Claim(ctx, l.Node, 10); return err }},
-		{"claim of nothing", 1, func() error { _, err := f.s.Claim(ctx, l.Node, 10); return err }},
+		{"claim", 1, func() error { _, err := f.s.Claim(ctx, l.Node, journal.Want{Limit: 10}); return err }},
+		{"claim of nothing", 1, func() error { _, err := f.s.Claim(ctx, l.Node, journal.Want{Limit: 10}); return err }},
 		{"mail", 1, func() error { _, err := f.s.Mail(ctx, l.Node, map[journal.RunID]int64{l.Run: 0}); return err }},
 		{"heartbeat", 1, func() error { _, err := f.s.Heartbeat(ctx, l.Node, ttl); return err }},
 		{"create", 1, func() error { f.create(); return nil }},
@@ -174,7 +175,7 @@ func TestPlans(t *testing.T) {
 		args      []any
 		never     string
 	}{
-		{"claim", claimSQL, []any{node, 10, int64(1), []int64{2}}, "Seq Scan on runs"},
+		{"claim", claimSQL, claimArgs(node, journal.Want{Limit: 10, Held: map[tenant.ID]int{acme: 1}}, 1, []int64{2}), "Seq Scan on runs"},
 		{"mail", mailSQL, []any{node, []string{}, []int64{}}, "Seq Scan on runs"},
 		{"nodes", listNodesSQL, nil, "Seq Scan on runs"},
 		{"commit", commitSQL, commitArgs, "Seq Scan on runs"},

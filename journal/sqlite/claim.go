@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"reprise/journal"
@@ -10,16 +11,16 @@ import (
 )
 
 // Claim implements journal.Claimer.
-func (s *Store) Claim(ctx context.Context, node string, limit int) (out journal.Claims, err error) {
+func (s *Store) Claim(ctx context.Context, node string, w journal.Want) (out journal.Claims, err error) {
 	err = s.write(ctx, func(t *tx) error {
 		out = journal.Claims{Now: t.now}
 		if err := t.requireLive(node); err != nil {
 			return err
 		}
-		if err := t.claim(&out, node, limit); err != nil {
+		if err := t.claim(&out, node, w); err != nil {
 			return err
 		}
-		out.NextDue, err = t.nextDue()
+		out.NextDue, err = t.nextDue(len(out.Claims) >= w.Limit)
 		return err
 	})
 	if err != nil {
@@ -28,11 +29,11 @@ func (s *Store) Claim(ctx context.Context, node string, limit int) (out journal.
 	return out, nil
 }
 
-func (t *tx) claim(out *journal.Claims, node string, limit int) error {
-	if limit <= 0 {
+func (t *tx) claim(out *journal.Claims, node string, w journal.Want) error {
+	if w.Limit <= 0 {
 		return nil
 	}
-	cs, err := t.candidates(limit)
+	cs, err := t.candidates(w)
 	if err != nil || len(cs) == 0 {
 		return err
 	}
@@ -53,39 +54,15 @@ func (t *tx) claim(out *journal.Claims, node string, limit int) error {
 	return nil
 }
 
-type candidate struct {
-	n     int64
-	owner string // the dead one, of a running run
-}
-
-// candidates finds runs that may make progress, oldest due first. A ready run is due whatever the
-// clock says, for the clock may have gone back since. Indexes runs_ready, runs_due, runs_owned.
-const candidates = `
-	SELECT n, owner FROM (
-		SELECT * FROM (SELECT n, due_at, '' AS owner FROM runs WHERE state = 'ready' ORDER BY due_at, n LIMIT ?1)
-		UNION ALL
-		SELECT * FROM (SELECT n, due_at, '' FROM runs WHERE state = 'waiting' AND due_at <= ?2 ORDER BY due_at, n LIMIT ?1)
-		UNION ALL
-		SELECT * FROM (SELECT r.n, r.due_at, r.owner FROM nodes d CROSS JOIN runs r
-			WHERE r.state = 'running' AND r.owner = d.id AND (d.ended_at IS NOT NULL OR d.expires_at <= ?2)
-			ORDER BY r.due_at, r.n LIMIT ?1)
-	) ORDER BY due_at, n LIMIT ?1`
-
-func (t *tx) candidates(limit int) ([]candidate, error) {
-	var cs []candidate
-	err := t.each(candidates, []any{limit, micro(t.now)}, func(row scanner) (bool, error) {
-		var c candidate
-		err := row.Scan(&c.n, &c.owner)
-		cs = append(cs, c)
-		return true, err
-	})
-	return cs, err
-}
-
-// nextDue is how long until the earliest timer. Index runs_due.
-func (t *tx) nextDue() (time.Duration, error) {
+// nextDue is how long until the earliest timer; what is due already is left out when the claim could not take
+// it. Index runs_due.
+func (t *tx) nextDue(full bool) (time.Duration, error) {
+	after := int64(math.MinInt64)
+	if !full {
+		after = micro(t.now)
+	}
 	var due *int64
-	if _, err := t.row(`SELECT min(due_at) FROM runs WHERE state = 'waiting' AND due_at IS NOT NULL`, nil, &due); err != nil {
+	if _, err := t.row(`SELECT min(due_at) FROM runs WHERE state = 'waiting' AND due_at > ?`, []any{after}, &due); err != nil {
 		return 0, err
 	}
 	if due == nil {

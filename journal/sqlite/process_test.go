@@ -119,7 +119,7 @@ func (l *life) claim() error {
 	if err != nil {
 		return err
 	}
-	cs, err := l.Claim(l.ctx, n.ID, 1)
+	cs, err := l.Claim(l.ctx, n.ID, journal.Want{Limit: 1})
 	if err != nil {
 		return err
 	}

@@ -88,7 +88,9 @@ func TestPlans(t *testing.T) {
 		name, text string
 		want       []string // indexes
 	}{
-		{"claim", candidates, []string{"runs_ready", "runs_due", "runs_owned"}},
+		{"claim", peek, []string{"runs_ready", "runs_due", "runs_owned"}},
+		{"claim: tenants", dueTenants, []string{"runs_ready", "runs_due_of"}},
+		{"claim: runs of a tenant", oldest, []string{"runs_ready (tenant=?)", "runs_due_of (tenant=? AND due_at>? AND due_at<?)"}},
 		{"run", wholeRun + `WHERE r.tenant = ? AND r.id = ?`, []string{"(tenant=? AND id=?)"}},
 		{"idempotency key", wholeRun + `WHERE r.tenant = ? AND r.idempotency_key = ? AND r.idempotency_key <> ''`, []string{"runs_by_idempotency_key"}},
 		{"open key", wholeRun + `WHERE r.tenant = ? AND r.key = ? AND r.key <> '' AND r.finished_at IS NULL`, []string{"runs_by_open_key"}},

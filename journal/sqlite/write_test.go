@@ -32,7 +32,7 @@ func started(t testing.TB, c Config, n int) (*Store, []journal.Lease) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cs, err := s.Claim(ctx, node.ID, n)
+	cs, err := s.Claim(ctx, node.ID, journal.Want{Limit: n})
 	if err != nil || len(cs.Claims) != n {
 		t.Fatalf("claim: got %d, %v, want %d", len(cs.Claims), err, n)
 	}
@@ -208,7 +208,7 @@ func TestInBubble(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cs, err := s.Claim(ctx, node.ID, 1)
+		cs, err := s.Claim(ctx, node.ID, journal.Want{Limit: 1})
 		if err != nil || len(cs.Claims) != 0 || cs.NextDue != time.Second {
 			t.Fatalf("claim: got %d, next due %s, %v; want none, 1s", len(cs.Claims), cs.NextDue, err)
 		}
@@ -222,7 +222,7 @@ func TestInBubble(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if cs, err = s.Claim(ctx, node.ID, 1); err != nil || len(cs.Claims) != 1 {
+		if cs, err = s.Claim(ctx, node.ID, journal.Want{Limit: 1}); err != nil || len(cs.Claims) != 1 {
 			t.Fatalf("claim: got %d, %v; want 1", len(cs.Claims), err)
 		}
 		if err := s.Close(); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"reprise/internal/failpoint"
 	"reprise/journal"
+	"reprise/tenant"
 )
 
 var fpDrained = failpoint.New("sched.drained") // runs were given back, the node's lease still stands
@@ -31,7 +32,7 @@ type Turn interface {
 // Store is what the dispatcher needs of a journal.
 type Store interface {
 	journal.Nodes
-	Claim(ctx context.Context, node string, limit int) (journal.Claims, error)
+	Claim(ctx context.Context, node string, w journal.Want) (journal.Claims, error)
 	Mail(ctx context.Context, node string, seen map[journal.RunID]int64) (map[journal.RunID]int64, error)
 	Hints() <-chan struct{}
 }
@@ -43,6 +44,7 @@ type Config struct {
 	LeaseTTL     time.Duration
 	Poll         time.Duration
 	MaxRunning   int
+	MaxPerTenant int // of MaxRunning
 	DrainTimeout time.Duration
 	Logger       *slog.Logger
 	Clock        *Clock
@@ -70,6 +72,7 @@ type Dispatcher struct {
 }
 
 type running struct {
+	tenant tenant.ID
 	turn   Turn
 	cancel context.CancelFunc
 	seen   int64 // inbox position that the turn has been told of
@@ -160,16 +163,20 @@ func (d *Dispatcher) dispatch(ctx, turns context.Context) {
 // soonest keeps a timer that is due, but cannot be claimed yet, from making the loop spin.
 const soonest = 2 * time.Millisecond
 
-// round claims what there is room for, delivers mail, and says when to look again. A node without room
-// cannot take what is due; it is woken when a turn ends.
+// atOnce bounds the runs of one claim, so that a node that starts does not take all that is due before the others
+// have asked, and the statement stays short.
+const atOnce = 128
+
+// round claims what there is room for, delivers mail, and says when to look again. A node without room, or without
+// room for the tenant whose runs are due, cannot take what is due; it is woken when a turn ends.
 func (d *Dispatcher) round(ctx, turns context.Context) time.Duration {
 	next := d.cfg.Poll
 	for {
-		room, node, ok := d.room()
+		want, node, ok := d.want()
 		if !ok {
 			return next
 		}
-		found, err := d.cfg.Store.Claim(ctx, node, room)
+		found, err := d.cfg.Store.Claim(ctx, node, want)
 		if err != nil {
 			d.claimFailed(ctx, err)
 			return next
@@ -178,10 +185,11 @@ func (d *Dispatcher) round(ctx, turns context.Context) time.Duration {
 		for _, c := range found.Claims {
 			d.run(turns, c)
 		}
-		if found.NextDue >= 0 && len(found.Claims) < room {
+		more := len(found.Claims) >= want.Limit
+		if found.NextDue >= 0 && !more {
 			next = min(next, max(found.NextDue, soonest))
 		}
-		if room == 0 || len(found.Claims) < room {
+		if want.Limit == 0 || !more {
 			break
 		}
 	}
@@ -189,14 +197,18 @@ func (d *Dispatcher) round(ctx, turns context.Context) time.Duration {
 	return next
 }
 
-// room is how many more runs the node may own; ok is false when it may not claim at all.
-func (d *Dispatcher) room() (n int, node string, ok bool) {
+// want is what the node has room for; ok is false when it may not claim at all.
+func (d *Dispatcher) want() (w journal.Want, node string, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.draining || d.lapsed != nil {
-		return 0, "", false
+		return w, "", false
 	}
-	return max(d.cfg.MaxRunning-len(d.running), 0), d.node.ID, true
+	w = journal.Want{Limit: min(max(d.cfg.MaxRunning-len(d.running), 0), atOnce), Held: map[tenant.ID]int{}, PerTenant: d.cfg.MaxPerTenant}
+	for _, r := range d.running {
+		w.Held[r.tenant]++
+	}
+	return w, d.node.ID, true
 }
 
 func (d *Dispatcher) claimFailed(ctx context.Context, err error) {
@@ -212,7 +224,7 @@ func (d *Dispatcher) claimFailed(ctx context.Context, err error) {
 // run executes a claim on a goroutine of its own.
 func (d *Dispatcher) run(ctx context.Context, c journal.Claim) {
 	ctx, cancel := context.WithCancel(ctx)
-	r := &running{turn: d.cfg.Open(c), cancel: cancel, seen: c.Run.InboxPos}
+	r := &running{tenant: c.Lease.Tenant, turn: d.cfg.Open(c), cancel: cancel, seen: c.Run.InboxPos}
 	d.mu.Lock()
 	if d.lapsed != nil || c.Lease.Node != d.node.ID { // the lease ended while the claim was under way
 		cancel()

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"reprise/journal"
+	"reprise/tenant"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -94,15 +95,15 @@ func (s *fakeStore) ListNodes(context.Context) ([]journal.Node, error) {
 
 func (s *fakeStore) Now(context.Context) (time.Time, error) { return time.Now(), nil }
 
-func (s *fakeStore) Claim(_ context.Context, node string, limit int) (journal.Claims, error) {
-	got, err := s.claim(node, limit)
+func (s *fakeStore) Claim(_ context.Context, node string, w journal.Want) (journal.Claims, error) {
+	got, err := s.claim(node, w)
 	if len(got.Claims) > 0 {
 		s.pause(&s.claimFor)
 	}
 	return got, err
 }
 
-func (s *fakeStore) claim(node string, limit int) (journal.Claims, error) {
+func (s *fakeStore) claim(node string, w journal.Want) (journal.Claims, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.claims++
@@ -114,11 +115,14 @@ func (s *fakeStore) claim(node string, limit int) (journal.Claims, error) {
 	}
 	out := journal.Claims{NextDue: -1, Now: time.Now()}
 	for id, at := range s.due {
-		left := max(time.Until(at), 0)
-		if left == 0 && len(out.Claims) < limit {
+		left, owner := max(time.Until(at), 0), tenantOf(id)
+		switch {
+		case left == 0 && w.Held[owner] >= w.PerTenant:
+		case left == 0 && len(out.Claims) < w.Limit:
 			delete(s.due, id)
-			out.Claims = append(out.Claims, journal.Claim{Lease: journal.Lease{Run: id, Node: node, Token: 1}})
-		} else if out.NextDue < 0 || left < out.NextDue {
+			w.Held[owner]++
+			out.Claims = append(out.Claims, journal.Claim{Lease: journal.Lease{Tenant: owner, Run: id, Node: node, Token: 1}})
+		case out.NextDue < 0 || left < out.NextDue:
 			out.NextDue = left
 		}
 	}
@@ -143,6 +147,14 @@ func (s *fakeStore) add(id byte, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.due[journal.RunID{id}] = at
+}
+
+// tenantOf makes the runs from 100 on another tenant's.
+func tenantOf(id journal.RunID) tenant.ID {
+	if id[0] >= 100 {
+		return "other"
+	}
+	return "acme"
 }
 
 func (s *fakeStore) set(f func()) {
@@ -203,7 +215,7 @@ func (b *bench) all() []*fakeTurn {
 func bubble(t *testing.T, slots int, f func(t *testing.T, b *bench)) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &bench{store: newFakeStore()}
-		b.d = New(Config{Store: b.store, Name: "n", LeaseTTL: 15 * time.Second, Poll: time.Second, MaxRunning: slots, DrainTimeout: 10 * time.Second,
+		b.d = New(Config{Store: b.store, Name: "n", LeaseTTL: 15 * time.Second, Poll: time.Second, MaxRunning: slots, MaxPerTenant: max(slots-1, 2), DrainTimeout: 10 * time.Second,
 			Logger: slog.New(slog.DiscardHandler), Clock: &Clock{}, Open: b.open})
 		if err := b.d.Start(t.Context()); err != nil {
 			t.Fatal(err)
@@ -249,6 +261,35 @@ func TestSlotsAreNotExceeded(t *testing.T) {
 		time.Sleep(time.Millisecond)
 		if got := len(b.all()); got != 3 {
 			t.Errorf("got %d turns after one ended, want the next at once", got)
+		}
+	})
+}
+
+// TestTenantDoesNotTakeEverySlot: a tenant has more due than it may run; another's run starts at once all the same.
+func TestTenantDoesNotTakeEverySlot(t *testing.T) {
+	bubble(t, 4, func(t *testing.T, b *bench) {
+		b.hold = true
+		for i := range byte(9) {
+			b.store.add(i+1, time.Now())
+		}
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		if got := len(b.all()); got != 3 {
+			t.Fatalf("got %d turns at once, want 3 of 4 slots", got)
+		}
+		if n := b.store.claims; n > 6 {
+			t.Errorf("got %d claims in 3 s, want one a second: only runs are due for which there is no room", n)
+		}
+		b.store.add(100, time.Now())
+		b.store.hints <- struct{}{}
+		synctest.Wait()
+		if turns := b.all(); len(turns) != 4 || tenantOf(turns[3].id) != "other" {
+			t.Errorf("got %d turns, want the other tenant's run in the last slot", len(turns))
+		}
+		close(b.all()[0].end)
+		synctest.Wait()
+		if got := len(b.all()); got != 5 {
+			t.Errorf("got %d turns after one ended, want the tenant's next at once", got)
 		}
 	})
 }
