@@ -44,6 +44,7 @@ var edges = map[string][]string{
 	"internal/failpoint":    {},
 	"internal/pgserver":     {},
 	"internal/pgtest":       {"internal/pgserver"},
+	"internal/faultnet":     {},
 	"internal/archtest":     {},
 	"internal/attack":       {},
 	"testdata/...":          {},
