@@ -64,6 +64,8 @@ func (a attempt) activity(ctx context.Context) ([]byte, error) {
 	switch {
 	case errors.As(end.Cause, &ended):
 		return nil, abi.DecodeFailure(ended.payload)
+	case errors.Is(end.Cause, sandbox.ErrInterpreterDepth):
+		return nil, abi.NewFailure(abi.CodeInternal, "interpreter_depth: %s", end.Cause) // on another node, maybe
 	case end.Cause != nil:
 		return nil, end.Cause
 	case end.Failure != nil:

@@ -106,6 +106,8 @@ func (u *Turn) settle(ctx context.Context, err error, log *slog.Logger) {
 		u.block(ctx, "journal_limit: "+full.Error(), true)
 	case errors.As(err, &pipeline):
 		u.block(ctx, "pipeline_changed: "+pipeline.Error(), false)
+	case errors.Is(err, sandbox.ErrInterpreterDepth):
+		u.block(ctx, "interpreter_depth: "+err.Error()+"; a node that compiles the module carries the run on", true)
 	case errors.Is(err, modules.ErrNotFound):
 		u.block(ctx, "module_missing: the store has no module "+string(u.claim.Run.Digest), false)
 	case errors.As(err, &refused):

@@ -169,12 +169,12 @@ func (o *observer) observe(c guestCase, file []byte) (*observation, error) {
 // ended takes over how an execution ended. It returns an error when the host is to blame.
 func (s *observation) ended(end Ending) error {
 	switch {
+	case errors.Is(end.Cause, ErrInterpreterDepth):
+		s.Shallow = true
 	case end.Cause != nil && !errors.Is(end.Cause, errScriptEnds):
 		return fmt.Errorf("the host stopped the guest: %w", end.Cause)
 	case end.Cause != nil:
 		s.Cause = end.Cause.Error()
-	case end.Failure != nil && end.Failure.Code == abi.CodeTrap && end.Failure.Message == "stack overflow":
-		s.Shallow = true
 	case end.Failure != nil:
 		b, err := json.Marshal(end.Failure)
 		if err != nil {

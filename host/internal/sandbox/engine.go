@@ -45,12 +45,15 @@ type Config struct {
 	Copies bool
 	// Interpret runs guests by interpreter: slow, and stoppable by context at any point.
 	Interpret bool
+	// Interpreted are modules that are run by interpreter although the others are compiled.
+	Interpreted []modules.Digest
 }
 
 // Engine compiles modules and keeps the compiled ones, least recently used first out.
 type Engine struct {
 	cfg      Config
 	rt       wazero.Runtime
+	slow     interpreter
 	cache    wazero.CompilationCache
 	ownDir   string        // the cache's folder when the engine made it for itself
 	children chan struct{} // slots of compiling processes, one a processor
@@ -72,7 +75,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	}
 	rc := wazero.NewRuntimeConfigCompiler()
 	if cfg.Interpret {
-		rc = wazero.NewRuntimeConfigInterpreter().WithCloseOnContextDone(true)
+		rc = interpreterConfig()
 	}
 	if cfg.CompileCPU == 0 {
 		cfg.CompileCPU = childCPU
@@ -105,22 +108,24 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 		e.cache = cache
 		rc = rc.WithCompilationCache(cache)
 	}
-	// Debug information off: with DWARF a panic through a guest costs 3 ms instead of 5 us.
-	rc = rc.WithCoreFeatures(features).WithDebugInfoEnabled(false).WithMemoryLimitPages(modules.MaxMemoryPages)
-	e.rt = wazero.NewRuntimeWithConfig(ctx, rc)
-	if err := bindContract(ctx, e.rt); err != nil {
-		_ = e.Close(ctx)
-		return nil, fmt.Errorf("bind the contract: %w", err)
-	}
-	if err := bindMeter(ctx, e.rt); err != nil {
-		_ = e.Close(ctx)
-		return nil, fmt.Errorf("bind the meter: %w", err)
-	}
-	if err := bindWASI(ctx, e.rt); err != nil {
-		_ = e.Close(ctx)
-		return nil, fmt.Errorf("bind WASI: %w", err)
+	var err error
+	if e.rt, err = newRuntime(ctx, rc); err != nil {
+		return nil, errors.Join(err, e.Close(ctx))
 	}
 	return e, nil
+}
+
+// newRuntime makes a runtime that has everything that guests import.
+func newRuntime(ctx context.Context, rc wazero.RuntimeConfig) (wazero.Runtime, error) {
+	// Debug information off: with DWARF a panic through a guest costs 3 ms instead of 5 us.
+	rc = rc.WithCoreFeatures(features).WithDebugInfoEnabled(false).WithMemoryLimitPages(modules.MaxMemoryPages)
+	rt := wazero.NewRuntimeWithConfig(ctx, rc)
+	for what, bind := range map[string]func(context.Context, wazero.Runtime) error{"the contract": bindContract, "the meter": bindMeter, "WASI": bindWASI} {
+		if err := bind(ctx, rt); err != nil {
+			return nil, errors.Join(fmt.Errorf("bind %s: %w", what, err), rt.Close(ctx))
+		}
+	}
+	return rt, nil
 }
 
 // errClosed says that the engine was closed, whatever a guest did.
@@ -129,7 +134,10 @@ var errClosed = errors.New("the engine is closed")
 // Close releases all compiled code. A guest that runs still is stopped by it, which is not its failure.
 func (e *Engine) Close(ctx context.Context) error {
 	e.closed.Store(true)
-	err := e.rt.Close(ctx)
+	err := e.slow.close(ctx)
+	if e.rt != nil {
+		err = errors.Join(err, e.rt.Close(ctx))
+	}
 	e.mu.Lock()
 	for el := e.recent.Front(); el != nil; el = el.Next() {
 		el.Value.(*Module).image.close()
@@ -152,8 +160,10 @@ type Module struct {
 	digest   modules.Digest
 	prepared *modules.Prepared
 	compiled wazero.CompiledModule
-	image    *image
-	globals  []string // names of the exports whose values an image has
+	// interpreted is the interpreter's runtime when the module is not compiled.
+	interpreted wazero.Runtime
+	image       *image
+	globals     []string // names of the exports whose values an image has
 
 	needs atomic.Int64 // bytes that its instances have needed lately
 	runs  atomic.Int64 // instances that have ended
@@ -210,11 +220,20 @@ func (e *Engine) Load(ctx context.Context, p *modules.Prepared) (*Module, error)
 
 // build compiles a module and makes its image, or takes both from the cache.
 func (e *Engine) build(ctx context.Context, p *modules.Prepared) (*Module, error) {
-	ready, err := e.apart(ctx, p)
+	slow, err := e.interpreterOf(ctx, p.Digest)
 	if err != nil {
 		return nil, err
 	}
-	compiled, err := e.compile(ctx, p.Code)
+	var ready *image
+	var compiled wazero.CompiledModule
+	if slow != nil {
+		compiled, err = slow.CompileModule(ctx, p.Code) // to instructions of the interpreter's own: nothing that a processor runs
+	} else {
+		if ready, err = e.apart(ctx, p); err != nil {
+			return nil, err
+		}
+		compiled, err = e.compile(ctx, p.Code)
+	}
 	var disk *fs.PathError
 	switch {
 	case err != nil && e.closed.Load():
@@ -224,7 +243,7 @@ func (e *Engine) build(ctx context.Context, p *modules.Prepared) (*Module, error
 	case err != nil:
 		return nil, invalid(err.Error())
 	}
-	m := &Module{engine: e, digest: p.Digest, compiled: compiled, prepared: p, image: ready}
+	m := &Module{engine: e, digest: p.Digest, compiled: compiled, interpreted: slow, prepared: p, image: ready}
 	for _, i := range p.Rewritten.Globals {
 		m.globals = append(m.globals, fmt.Sprint(rewrite.ExportGlobal, i))
 	}
@@ -243,6 +262,9 @@ func (e *Engine) build(ctx context.Context, p *modules.Prepared) (*Module, error
 // imageOf finds the image in the cache, or makes it and puts it there.
 func (e *Engine) imageOf(ctx context.Context, m *Module) (*image, error) {
 	path := imagePath(e.cfg.CacheDir, m.prepared.ImageKey)
+	if m.interpreted != nil {
+		path += "-interpreted" // what compiled code left may be what the module is not to be compiled for
+	}
 	if e.cfg.CacheDir != "" {
 		im, err := readImage(path)
 		if err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errDamaged) {

@@ -151,6 +151,8 @@ func (in *instance) ending(results []uint64, err error) Ending {
 		return Ending{Cause: err, Stack: stack}
 	case in.mod.engine.closed.Load():
 		return Ending{Cause: fmt.Errorf("%w: %w", errClosed, err), Stack: stack}
+	case in.mod.overflowed(err):
+		return Ending{Cause: ErrInterpreterDepth, Stack: stack}
 	}
 	return in.failed(abi.NewFailure(abi.CodeTrap, "%s%s", trapOf(err), in.lastWords()), stack)
 }

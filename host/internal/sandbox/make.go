@@ -60,7 +60,7 @@ func (m *Module) instantiate(ctx context.Context, in *instance, im *image) (api.
 	})
 	// No name: instances of one module must not collide. No start functions: the host calls what is to be called.
 	config := wazero.NewModuleConfig().WithName("").WithStartFunctions()
-	inst, err := m.engine.rt.InstantiateModule(experimental.WithMemoryAllocator(ctx, alloc), m.compiled, config)
+	inst, err := m.runtime().InstantiateModule(experimental.WithMemoryAllocator(ctx, alloc), m.compiled, config)
 	if err != nil {
 		return nil, err
 	}

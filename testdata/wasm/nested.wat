@@ -1,0 +1,30 @@
+;; The effect "test.step" with input "1", then as many nested calls as its input says, in decimal. The output is the deepest
+;; call's number, four bytes.
+(module
+  (import "reprise_v1" "input" (func $input (param i32 i32) (result i32)))
+  (import "reprise_v1" "output" (func $output (param i32 i32)))
+  (import "reprise_v1" "effect" (func $effect (param i32 i32 i32 i32 i32 i32) (result i32)))
+  (import "reprise_v1" "wait" (func $wait (param i32 i32 i64 i32 i32) (result i32)))
+  (memory (export "memory") 3)
+  (data (i32.const 0) "test.step1")
+  ;; Reads the input as a decimal number.
+  (func $decimal (result i32)
+    (local $p i32) (local $end i32) (local $n i32)
+    (local.set $p (i32.const 0x10000))
+    (local.set $end (i32.add (local.get $p) (call $input (i32.const 0x10000) (i32.const 0x10000))))
+    (block $done (loop $next
+      (br_if $done (i32.ge_u (local.get $p) (local.get $end)))
+      (local.set $n (i32.add (i32.mul (local.get $n) (i32.const 10)) (i32.sub (i32.load8_u (local.get $p)) (i32.const 48))))
+      (local.set $p (i32.add (local.get $p) (i32.const 1)))
+      (br $next)))
+    (local.get $n))
+  (func $nested (param $n i32) (result i32)
+    (if (i32.le_s (local.get $n) (i32.const 1)) (then (return (local.get $n))))
+    (i32.add (i32.const 1) (call $nested (i32.sub (local.get $n) (i32.const 1)))))
+  (func (export "reprise_run") (result i32)
+    (i32.store (i32.const 0x1000)
+      (call $effect (i32.const 0) (i32.const 9) (i32.const 9) (i32.const 1) (i32.const 0) (i32.const 0)))
+    (drop (call $wait (i32.const 0x1000) (i32.const 1) (i64.const -1) (i32.const 0x1800) (i32.const 1)))
+    (i32.store (i32.const 0x20000) (call $nested (call $decimal)))
+    (call $output (i32.const 0x20000) (i32.const 4))
+    (i32.const 0)))
