@@ -23,7 +23,7 @@ func neighbourAttacks() []attack {
 	return []attack{
 		{number: 59, what: "a gigabyte of log lines from each of four runs: what is written is bounded, the rest is counted, and the runs complete",
 			bounds: bounds{cpu: time.Minute}, run: logFlood},
-		{number: 60, what: "100 runs of one tenant that compute for ever: a run of another completes before any of them ends",
+		{number: 60, what: "300 runs of one tenant that compute for ever, more than a node owns at once: a run of another completes before any of them ends",
 			bounds: bounds{cpu: 2 * time.Minute, wall: 2 * time.Minute}, run: saturation},
 		{number: 61, what: "100 requests to a peer that accepts and never answers: others run meanwhile, and each ends at its timeout",
 			setup: peer.listen, run: peer.attack},
@@ -64,7 +64,7 @@ func logFlood(v *victim) {
 }
 
 func saturation(v *victim) {
-	const runs = 100
+	const runs = 300
 	v.pushed(ann, "spin", fixture("spin"))
 	ids := make([]journal.RunID, runs)
 	for i := range ids {
