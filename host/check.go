@@ -71,7 +71,7 @@ func (r CheckReport) refuse(err error) (CheckReport, error) {
 
 // newEngine makes the engine that runs guests.
 func newEngine(ctx context.Context, cfg Config) (*sandbox.Engine, error) {
-	engine, err := sandbox.New(ctx, sandbox.Config{CacheDir: cfg.CacheDir, Compiler: cfg.Compiler, Memory: cfg.Memory})
+	engine, err := sandbox.New(ctx, sandbox.Config{CacheDir: cfg.CacheDir, Compiler: cfg.Compiler, Memory: cfg.Memory, Interpreted: cfg.Interpreted})
 	if err != nil {
 		return nil, fmt.Errorf("host: %w", err)
 	}

@@ -56,6 +56,9 @@ type Config struct {
 	// two arguments, which are added here, and its standard input. SelfCompiler names this program.
 	// Default: compile in this process, which a hostile module can then stall or kill.
 	Compiler []string
+	// Interpreted are modules that this node runs by interpreter, some tens of times slower, because the compiler gets them
+	// wrong, say. A run whose calls are nested deeper than the interpreter has room for is blocked. Default: none.
+	Interpreted []modules.Digest
 	// Trust says whose signatures pushed modules need. Default: none are needed.
 	Trust modules.Trust
 	// MaxPreparing bounds the modules that are checked, rewritten and compiled at once after an upload; one tenant
@@ -128,6 +131,12 @@ func New(cfg Config) (*Host, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.Limits.Check(); err != nil {
 		return nil, fmt.Errorf("host: Config.Limits: %w", err)
+	}
+	for _, d := range cfg.Interpreted {
+		if _, err := modules.ParseDigest(string(d)); err != nil {
+			return nil, fmt.Errorf("host: Config.Interpreted: %w", err)
+		}
+		cfg.Logger.Info("the module is run by interpreter", "module", d.Short())
 	}
 	ctx := context.Background()
 	engine, err := newEngine(ctx, cfg)

@@ -78,6 +78,7 @@ lapsed, under a higher token. Cancelling is a request, not a state: the next tur
 | module_corrupt | the stored bytes have another digest | push the module again, then resume |
 | crash_loop | several turns in a row ended with the death of their host | find out why, then resume |
 | journal_limit | the journal has as many entries, or bytes of them, as the run may have: 50,000 and 64 MiB unless it began with less | cancel it, and start a run that does less or ends sooner; a run keeps the limits that it began with |
+| interpreter_depth | a node that runs the module by interpreter has no room for calls as deep as the run makes | resume it where the module is compiled: on a node without ` + "`--interpret`" + ` for it |
 | pipeline_changed | the run began on a host that prepares modules in another way | resume it when a host of that version runs |
 | corrupt_history | the journal has a gap, or is not what a journal must be | restore it from a backup, then resume |
 `)

@@ -13,6 +13,7 @@ import (
 
 	"reprise/abi"
 	"reprise/host"
+	"reprise/modules"
 	"reprise/tenant"
 )
 
@@ -49,6 +50,7 @@ func nodeFlags(nodeName string) []cli.Flag {
 		&cli.IntFlag{Name: "max-attempts", Value: 5, Usage: "block a run after that many turns in a row that ended with the death of their host", EnvVars: []string{"REPRISE_MAX_ATTEMPTS"}},
 		&cli.DurationFlag{Name: "drain-timeout", Value: 10 * time.Second, Usage: "how long effects in flight may take when the node stops", EnvVars: []string{"REPRISE_DRAIN_TIMEOUT"}},
 		&cli.StringFlag{Name: "log-level", Value: "info", Usage: "debug, info, warn or error", EnvVars: []string{"REPRISE_LOG_LEVEL"}},
+		&cli.StringSliceFlag{Name: "interpret", Usage: "run the module of this digest by interpreter, slowly, and compile the others; may be repeated", EnvVars: []string{"REPRISE_INTERPRET"}},
 		&cli.StringSliceFlag{Name: "trust-key", Usage: "take only modules signed by this key: ed25519:…, or a file of keys; may be repeated; see MODULES.md", EnvVars: []string{"REPRISE_TRUST_KEY"}},
 		&cli.StringFlag{Name: "api-token-file", Usage: "accept the bearer tokens of this file: one token, or lines of tenant and token", EnvVars: []string{"REPRISE_API_TOKEN_FILE"}},
 	}
@@ -81,6 +83,13 @@ func settingsOf(c *cli.Context) (settings, error) {
 		if err := setLimit(&s.host.Limits, text); err != nil {
 			return s, usage("--limit %.60q: %s", text, err)
 		}
+	}
+	for _, text := range c.StringSlice("interpret") {
+		d, err := modules.ParseDigest(text)
+		if err != nil {
+			return s, usage("--interpret: %s", err)
+		}
+		s.host.Interpreted = append(s.host.Interpreted, d)
 	}
 	if s.host.LogRate = c.Int64("log-rate"); s.host.LogRate == 0 || s.host.LogRate < -1 {
 		return s, usage("--log-rate is a number of bytes, or -1")
