@@ -62,6 +62,20 @@ fuzz: ## fuzz the readers of hostile bytes, 30 s each
 fixtures: ## rebuild the fixtures' *.wasm from their text (needs wat2wasm of the package wabt)
 	@for f in testdata/wasm/*.wat modules/testdata/freeze/*.wat host/internal/sandbox/testdata/*.wat internal/attack/testdata/*.wat; do wat2wasm $$f -o $${f%.wat}.wasm || exit 1; done
 
+# clang 14, lld, wasi-libc, libclang-rt-dev-wasm32, rustc 1.63 and libstd-rust-dev-wasm32 of Debian 12.
+GUEST_CC := clang --target=wasm32-wasi -mexec-model=reactor -O2 -isystem /usr/include/wasm32-wasi -L/usr/lib/wasm32-wasi -Iabi -Wl,--strip-all
+GUEST_RS := /usr/bin/rustc --edition 2021 --target wasm32-wasi --crate-type cdylib -O -C panic=abort -C strip=symbols
+
+.PHONY: guests
+guests: ## rebuild testdata/guests/*/*.wasm from their C and Rust (needs clang, lld, wasi-libc and rustc of Debian)
+	@for f in testdata/guests/c/*.c; do $(GUEST_CC) -o $${f%.c}.wasm $$f || exit 1; done
+	@for f in testdata/guests/rust/*.rs; do $(GUEST_RS) -o $${f%.rs}.wasm $$f || exit 1; done
+	@chmod 644 testdata/guests/*/*.wasm
+
+.PHONY: bench-engine
+bench-engine: ## measure guests and instances on this machine, rewrite the figures of docs/PERFORMANCE.md (3 minutes, 6 GB)
+	REPRISE_BENCH_ENGINE_DOC=$(CURDIR)/docs/PERFORMANCE.md go test ./host/internal/sandbox -run '^$$' -bench Engine -benchtime 1x -timeout 20m
+
 .PHONY: fmt
 fmt: ## format the sources
 	gofmt -w abi cmd examples guest-sdk host internal journal modules tenant
