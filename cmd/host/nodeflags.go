@@ -42,7 +42,8 @@ func nodeFlags(nodeName string) []cli.Flag {
 		&cli.StringFlag{Name: "cache-dir", Usage: "keep compiled modules here between restarts", EnvVars: []string{"REPRISE_CACHE_DIR"}},
 		&cli.DurationFlag{Name: "lease-ttl", Value: 15 * time.Second, Usage: "how long a dead node keeps its runs", EnvVars: []string{"REPRISE_LEASE_TTL"}},
 		&cli.DurationFlag{Name: "poll", Value: time.Second, Usage: "how often the journal is asked for due work when no hint comes", EnvVars: []string{"REPRISE_POLL"}},
-		&cli.IntFlag{Name: "max-running", Value: 256, Usage: "runs that this node owns at once", EnvVars: []string{"REPRISE_MAX_RUNNING"}},
+		&cli.IntFlag{Name: "max-running", Value: 1024, Usage: "runs that this node owns at once", EnvVars: []string{"REPRISE_MAX_RUNNING"}},
+		&cli.IntFlag{Name: "max-running-per-tenant", Usage: "how many of those may be of one tenant; by default three quarters", EnvVars: []string{"REPRISE_MAX_RUNNING_PER_TENANT"}},
 		&cli.StringFlag{Name: "memory", Usage: "what all guests may take together: a number of bytes, or of KiB, MiB or GiB, such as 4GiB; by default half of what there is", EnvVars: []string{"REPRISE_MEMORY"}},
 		&cli.StringSliceFlag{Name: "limit", Usage: "bound each run that begins here: NAME=N, with a name and at most the value of docs/ABI.md; may be repeated", EnvVars: []string{"REPRISE_LIMIT"}},
 		&cli.Int64Flag{Name: "log-rate", Value: 64 << 10, Usage: "bytes of log lines that one run may write a second; -1 for any number", EnvVars: []string{"REPRISE_LOG_RATE"}},
@@ -66,7 +67,7 @@ func settingsOf(c *cli.Context) (settings, error) {
 		allow: c.StringSlice("allow-host"),
 		host: host.Config{
 			Name: c.String("node"), CacheDir: c.String("cache-dir"),
-			LeaseTTL: c.Duration("lease-ttl"), Poll: c.Duration("poll"), MaxRunning: c.Int("max-running"),
+			LeaseTTL: c.Duration("lease-ttl"), Poll: c.Duration("poll"), MaxRunning: c.Int("max-running"), MaxRunningPerTenant: c.Int("max-running-per-tenant"),
 			HoldFor: c.Duration("hold-for"), MaxAttempts: c.Int("max-attempts"), DrainTimeout: c.Duration("drain-timeout"),
 		},
 	}
@@ -99,6 +100,9 @@ func settingsOf(c *cli.Context) (settings, error) {
 	}
 	if s.host.MaxRunning < 1 || s.host.MaxAttempts < 1 {
 		return s, usage("--max-running and --max-attempts are at least 1")
+	}
+	if s.host.MaxRunningPerTenant < 0 {
+		return s, usage("--max-running-per-tenant is at least 1, or left out")
 	}
 	if s.host.HoldFor <= 0 || s.host.DrainTimeout <= 0 {
 		return s, usage("--hold-for and --drain-timeout are longer than 0")

@@ -35,7 +35,7 @@ var edges = map[string][]string{
 	"host/internal/sandbox": {"abi", "modules", "modules/rewrite"},
 	"host/internal/exec":    {"abi", "tenant", "modules", "journal", "host/effect", "host/internal/sandbox", "internal/failpoint"},
 	"host/internal/gate":    {"tenant"},
-	"host/internal/sched":   {"journal", "internal/failpoint"},
+	"host/internal/sched":   {"tenant", "journal", "internal/failpoint"},
 	"host":                  {"abi", "tenant", "modules", "journal", "host/effect", "host/internal/exec", "host/internal/gate", "host/internal/sandbox", "host/internal/sched", "internal/failpoint"},
 	"host/api":              {"abi", "tenant", "modules", "journal", "host", "host/api/wire", "host/internal/gate"},
 	"host/api/wire":         {},
