@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"reprise/journal"
+	"reprise/tenant"
 )
 
 // broadcast tells those who wait in this process that a run has ended. It is a hint: who waits also
@@ -11,14 +12,37 @@ import (
 type broadcast struct {
 	mu      sync.Mutex
 	waiters map[journal.RunID]map[chan struct{}]bool
+	// begun are the runs that were started here last and are not known to have ended, so that who waits for one from its
+	// start on need not look first.
+	begun map[journal.RunID]tenant.ID
+	order []journal.RunID // of begun, a ring; the oldest is at next
+	next  int
 }
+
+// maxBegun bounds begun: several times the runs that a node owns at once.
+const maxBegun = 4096
 
 func newBroadcast() *broadcast {
-	return &broadcast{waiters: map[journal.RunID]map[chan struct{}]bool{}}
+	return &broadcast{waiters: map[journal.RunID]map[chan struct{}]bool{}, begun: map[journal.RunID]tenant.ID{}}
 }
 
-// listen returns a channel that is closed when the run ends here, and a function that forgets it.
-func (b *broadcast) listen(id journal.RunID) (<-chan struct{}, func()) {
+// begin says that a run was made here.
+func (b *broadcast) begin(t tenant.ID, id journal.RunID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.begun[id] = t
+	if len(b.order) < maxBegun {
+		b.order = append(b.order, id)
+		return
+	}
+	delete(b.begun, b.order[b.next])
+	b.order[b.next] = id
+	b.next = (b.next + 1) % maxBegun
+}
+
+// listen returns a channel that is closed when the run ends here, and a function that forgets it. open is true
+// for a run of the tenant that began here and has not ended here.
+func (b *broadcast) listen(t tenant.ID, id journal.RunID) (ended <-chan struct{}, forget func(), open bool) {
 	ch := make(chan struct{})
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -26,6 +50,7 @@ func (b *broadcast) listen(id journal.RunID) (<-chan struct{}, func()) {
 		b.waiters[id] = map[chan struct{}]bool{}
 	}
 	b.waiters[id][ch] = true
+	owner, open := b.begun[id]
 	return ch, func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -33,7 +58,7 @@ func (b *broadcast) listen(id journal.RunID) (<-chan struct{}, func()) {
 		if len(b.waiters[id]) == 0 {
 			delete(b.waiters, id)
 		}
-	}
+	}, open && owner == t
 }
 
 func (b *broadcast) tell(id journal.RunID) {
@@ -43,4 +68,5 @@ func (b *broadcast) tell(id journal.RunID) {
 		close(ch)
 	}
 	delete(b.waiters, id)
+	delete(b.begun, id)
 }

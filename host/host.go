@@ -117,6 +117,7 @@ type Host struct {
 	turner    *exec.Turner
 	sched     *sched.Dispatcher
 	ended     *broadcast
+	known     known
 	stopOnce  sync.Once
 	stopErr   error
 }

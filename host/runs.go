@@ -27,7 +27,7 @@ func (h *Host) StartRun(ctx context.Context, t tenant.ID, req StartRun) (journal
 	if err != nil {
 		return journal.Run{}, false, err
 	}
-	m, err := h.cfg.Store.Module(ctx, t, digest)
+	m, err := h.known.module(ctx, t, digest, h.cfg.Store.Module)
 	if err != nil {
 		return journal.Run{}, false, moduleError(err, req.Workflow)
 	}
@@ -35,8 +35,13 @@ func (h *Host) StartRun(ctx context.Context, t tenant.ID, req StartRun) (journal
 	if err != nil {
 		return journal.Run{}, false, err
 	}
-	run, created, err := h.cfg.Store.Create(ctx, journal.Run{Tenant: t, ID: journal.NewRunID(), Key: req.Key, IdempotencyKey: req.IdempotencyKey,
+	id := journal.NewRunID()
+	h.ended.begin(t, id) // before it can end
+	run, created, err := h.cfg.Store.Create(ctx, journal.Run{Tenant: t, ID: id, Key: req.Key, IdempotencyKey: req.IdempotencyKey,
 		Workflow: req.Workflow, Digest: digest, Entry: entry, Input: req.Input})
+	if err != nil || !created {
+		h.ended.tell(id) // nobody can wait for it
+	}
 	if errors.Is(err, journal.ErrConflict) {
 		if sameStart(req, run) {
 			return run, false, nil
@@ -187,16 +192,19 @@ func (h *Host) Journal(ctx context.Context, t tenant.ID, id journal.RunID, from 
 func (h *Host) Result(ctx context.Context, t tenant.ID, id journal.RunID, wait time.Duration) (journal.Run, error) {
 	deadline := time.NewTimer(wait)
 	defer deadline.Stop()
-	for {
-		ended, forget := h.ended.listen(id)
-		run, err := h.cfg.Store.Run(ctx, t, id)
-		if err != nil {
-			forget()
-			return run, runError(err, id)
-		}
-		if wait <= 0 || run.State.Terminal() || run.State == journal.Blocked || run.State == journal.Paused {
-			forget()
-			return run, nil
+	for look := false; ; look = true {
+		ended, forget, open := h.ended.listen(t, id)
+		var run journal.Run
+		if look || !open || wait <= 0 {
+			var err error
+			if run, err = h.cfg.Store.Run(ctx, t, id); err != nil {
+				forget()
+				return run, runError(err, id)
+			}
+			if wait <= 0 || run.State.Terminal() || run.State == journal.Blocked || run.State == journal.Paused {
+				forget()
+				return run, nil
+			}
 		}
 		select {
 		case <-ended:
