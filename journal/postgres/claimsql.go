@@ -21,9 +21,9 @@ package postgres
 //
 // $1 node, $2 limit, $3 nonce, $4 lost nonces, $5 and $6 tenants and how many runs of each the node has, $7 bound of those.
 const claimSQL = `
-WITH RECURSIVE clock AS MATERIALIZED (SELECT reprise.reprise_now() AS now),
+WITH RECURSIVE clock AS MATERIALIZED (SELECT reprise.reprise_now() AS now, reprise.reprise_timeline() AS timeline),
 me AS MATERIALIZED (
-  SELECT n.id FROM reprise.nodes n, clock WHERE n.id = $1 AND NOT n.ended AND n.expires_at > clock.now
+  SELECT n.id FROM reprise.nodes n, clock WHERE n.id = $1 AND NOT n.ended AND n.timeline = clock.timeline AND n.expires_at > clock.now
 ),
 owners(owner) AS (
   (SELECT r.owner FROM reprise.runs r WHERE r.state = 'running' ORDER BY r.owner LIMIT 1)
@@ -33,7 +33,7 @@ owners(owner) AS (
 ),
 dead AS MATERIALIZED (
   SELECT o.owner FROM owners o, clock
-  WHERE NOT EXISTS (SELECT FROM reprise.nodes n WHERE n.id = o.owner AND NOT n.ended AND n.expires_at > clock.now)
+  WHERE NOT EXISTS (SELECT FROM reprise.nodes n WHERE n.id = o.owner AND NOT n.ended AND n.timeline = clock.timeline AND n.expires_at > clock.now)
 ),
 again AS MATERIALIZED (
   SELECT r.tenant, r.id, r.wake_at FROM reprise.runs r

@@ -95,7 +95,7 @@ var errHolds = errors.New("the lease holds, but the commit was not taken")
 const explainSQL = `
 SELECT r.state, r.token, r.next_seq, r.release,
   r.state = 'running' AND r.owner = $3 AND r.token = $4 AND EXISTS (
-    SELECT FROM reprise.nodes n WHERE n.id = $3 AND NOT n.ended AND n.expires_at > reprise.reprise_now())
+    SELECT FROM reprise.nodes n WHERE n.id = $3 AND NOT n.ended AND n.timeline = reprise.reprise_timeline() AND n.expires_at > reprise.reprise_now())
 FROM reprise.runs r WHERE r.tenant = $1 AND r.id = $2`
 
 // explain says why the fence did not let a commit pass: it is a repeat, or it has no right, or it does

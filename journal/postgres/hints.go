@@ -70,11 +70,14 @@ func (s *Store) channel() string { return s.cfg.Schema }
 
 // listenLoop keeps a connection of its own that hears the other nodes' notifications, and makes a
 // fresh one whenever it is lost.
-func (s *Store) listenLoop(cc *pgx.ConnConfig) {
+func (s *Store) listenLoop() {
 	wait := reconnectMin
 	for {
 		began := time.Now()
-		err := s.listen(cc)
+		ctx, cancel := context.WithCancel(s.ctx)
+		s.listening.Store(&cancel)
+		err := s.listen(ctx)
+		cancel()
 		if s.ctx.Err() != nil {
 			return
 		}
@@ -93,11 +96,11 @@ func (s *Store) listenLoop(cc *pgx.ConnConfig) {
 	}
 }
 
-// listen hears notifications until its connection fails.
-func (s *Store) listen(cc *pgx.ConnConfig) error {
-	ctx, cancel := context.WithTimeout(s.ctx, listenWait)
+// listen hears notifications until its connection fails or is to be replaced, when lctx is done.
+func (s *Store) listen(lctx context.Context) error {
+	ctx, cancel := context.WithTimeout(lctx, listenWait)
 	defer cancel()
-	conn, err := pgx.ConnectConfig(ctx, cc)
+	conn, err := pgx.ConnectConfig(ctx, s.listenConfig)
 	if err != nil {
 		return err
 	}
@@ -111,15 +114,15 @@ func (s *Store) listen(cc *pgx.ConnConfig) error {
 	}
 	s.hint() // something may have been said before
 	for {
-		if err := s.hear(conn); err != nil {
+		if err := s.hear(lctx, conn); err != nil {
 			return err
 		}
 	}
 }
 
 // hear waits for one notification, or makes sure after a silence that the server is still there.
-func (s *Store) hear(conn *pgx.Conn) error {
-	ctx, cancel := context.WithTimeout(s.ctx, listenPing)
+func (s *Store) hear(lctx context.Context, conn *pgx.Conn) error {
+	ctx, cancel := context.WithTimeout(lctx, listenPing)
 	n, err := conn.WaitForNotification(ctx)
 	cancel()
 	if err == nil {
@@ -128,10 +131,10 @@ func (s *Store) hear(conn *pgx.Conn) error {
 		}
 		return nil
 	}
-	if s.ctx.Err() != nil || conn.IsClosed() || !errors.Is(err, context.DeadlineExceeded) {
+	if lctx.Err() != nil || conn.IsClosed() || !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	ctx, cancel = context.WithTimeout(s.ctx, listenWait)
+	ctx, cancel = context.WithTimeout(lctx, listenWait)
 	defer cancel()
 	return conn.Ping(ctx)
 }

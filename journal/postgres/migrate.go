@@ -40,6 +40,10 @@ func migrate(ctx context.Context, conn *pgx.Conn, cc *pgx.ConnConfig, schema str
 		return fmt.Errorf("migration lock: %w", err)
 	}
 	defer tx.Rollback(context.WithoutCancel(ctx)) // releases the lock; it wrote nothing
+	// It stands idle while the steps are carried out, which must not end it.
+	if _, err := tx.Exec(ctx, `SELECT set_config('idle_in_transaction_session_timeout', '0', true)`); err != nil {
+		return fmt.Errorf("migration lock: %w", err)
+	}
 	if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, int64(migrationLock)); err != nil {
 		return fmt.Errorf("migration lock: %w", err)
 	}

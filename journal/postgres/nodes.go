@@ -15,16 +15,18 @@ import (
 )
 
 // The table has a row a boot of a host and is read whole. Ending is a fact of its own, so that a clock
-// that goes back brings nobody to life again. What has ended and owns nothing is swept out by the next
-// boot.
+// that goes back brings nobody to life again. A registration is of one timeline of the server: a failover may
+// take commits back, so that a token of before is given again, and ends every lease. What has ended and owns nothing
+// is swept out by the next boot.
 const (
 	endNamesakesSQL = `UPDATE reprise.nodes SET ended = true WHERE name = $1 AND NOT ended`
 
 	// Index runs_running.
 	sweepNodesSQL = `
-DELETE FROM reprise.nodes n WHERE (n.ended OR n.expires_at <= reprise.reprise_now())
+DELETE FROM reprise.nodes n WHERE (n.ended OR n.timeline <> reprise.reprise_timeline() OR n.expires_at <= reprise.reprise_now())
   AND NOT EXISTS (SELECT FROM reprise.runs r WHERE r.state = 'running' AND r.owner = n.id)`
 
+	// The timeline is the column's default.
 	registerSQL = `
 WITH clock AS MATERIALIZED (SELECT reprise.reprise_now() AS now)
 INSERT INTO reprise.nodes (id, name, started_at, expires_at)
@@ -33,9 +35,9 @@ RETURNING started_at, expires_at`
 
 	// Primary key.
 	heartbeatSQL = `
-WITH clock AS MATERIALIZED (SELECT reprise.reprise_now() AS now)
+WITH clock AS MATERIALIZED (SELECT reprise.reprise_now() AS now, reprise.reprise_timeline() AS timeline)
 UPDATE reprise.nodes n SET expires_at = clock.now + $2::interval
-FROM clock WHERE n.id = $1 AND NOT n.ended AND n.expires_at > clock.now
+FROM clock WHERE n.id = $1 AND NOT n.ended AND n.timeline = clock.timeline AND n.expires_at > clock.now
 RETURNING clock.now`
 
 	// Primary key.
@@ -43,11 +45,11 @@ RETURNING clock.now`
 
 	// Index runs_running.
 	listNodesSQL = `
-WITH clock AS MATERIALIZED (SELECT reprise.reprise_now() AS now),
+WITH clock AS MATERIALIZED (SELECT reprise.reprise_now() AS now, reprise.reprise_timeline() AS timeline),
 owned AS (SELECT r.owner, count(*) AS runs FROM reprise.runs r WHERE r.state = 'running' GROUP BY r.owner)
-SELECT n.id, n.name, n.started_at, n.expires_at, NOT n.ended AND n.expires_at > clock.now, coalesce(o.runs, 0)
+SELECT n.id, n.name, n.started_at, n.expires_at, NOT n.ended AND n.timeline = clock.timeline AND n.expires_at > clock.now, coalesce(o.runs, 0)
 FROM clock CROSS JOIN reprise.nodes n LEFT JOIN owned o ON o.owner = n.id
-WHERE NOT n.ended AND n.expires_at > clock.now OR o.runs > 0
+WHERE NOT n.ended AND n.timeline = clock.timeline AND n.expires_at > clock.now OR o.runs > 0
 ORDER BY n.started_at, n.id`
 
 	nowSQL = `SELECT reprise.reprise_now()`
@@ -89,7 +91,7 @@ func (s *Store) register(ctx context.Context, tx pgx.Tx, n *journal.Node, ttl ti
 func (s *Store) Heartbeat(ctx context.Context, node string, ttl time.Duration) (time.Time, error) {
 	var now pgtype.Timestamptz
 	err := s.retry(ctx, true, func(ctx context.Context) error {
-		return s.pool.QueryRow(ctx, s.in(heartbeatSQL), node, ttl).Scan(&now)
+		return s.beats.QueryRow(ctx, s.in(heartbeatSQL), node, ttl).Scan(&now)
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = journal.ErrNodeLapsed

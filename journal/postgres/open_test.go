@@ -82,6 +82,8 @@ func TestQueuedBytesOfAnOlderSchema(t *testing.T) {
 	f.must(err)
 	b.exec(t, `ALTER TABLE reprise.runs DROP COLUMN queued_bytes`)
 	b.exec(t, `DROP INDEX reprise.runs_waiting_of`)
+	b.exec(t, `ALTER TABLE reprise.nodes DROP COLUMN timeline`)
+	b.exec(t, `DROP FUNCTION reprise.reprise_timeline()`)
 	b.exec(t, `DELETE FROM reprise.schema_version WHERE version_id > 1`)
 	b.open(t)
 	for i, want := range []int64{103, 0} {

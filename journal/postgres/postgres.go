@@ -17,6 +17,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -27,8 +29,9 @@ import (
 
 // Config says where the database is. DSN is required; every other zero value is a documented default.
 type Config struct {
-	// DSN is a URL or a keyword string as libpq takes it. Behind a pooler in transaction mode add
-	// default_query_exec_mode=exec (or cache_describe).
+	// DSN is a URL or a keyword string as libpq takes it. It may name several hosts, of which the primary is found. A
+	// pooler in transaction mode is recognised by the settings that it refuses; when it was told to ignore them
+	// (ignore_startup_parameters), add default_query_exec_mode=exec.
 	DSN string
 	// ListenDSN is a way to the same database for LISTEN, which a pooler in transaction mode cannot
 	// carry. Without notifications nothing is lost, but work of other nodes is found only by polling.
@@ -37,8 +40,11 @@ type Config struct {
 	// Schema holds the tables: lower-case letters, digits and '_'. It is made when it is missing.
 	// Default "reprise".
 	Schema string
-	// MaxConns bounds the connections, LISTEN left aside. Default 16.
+	// MaxConns bounds the connections, LISTEN left aside. One of them is for heartbeats only. Default 16.
 	MaxConns int
+	// Timeout bounds one try of a call, here and on the server. A call ends within twice that, whatever the network and
+	// the server do. Default 15s.
+	Timeout time.Duration
 	// AllowNoFsync opens a server that has fsync off and so may lose what it acknowledged. For tests.
 	AllowNoFsync bool
 	// Logger gets what an operator should know. Default: discard.
@@ -60,6 +66,9 @@ func (c Config) withDefaults() (Config, error) {
 	if c.MaxConns == 0 {
 		c.MaxConns = 16
 	}
+	if c.Timeout == 0 {
+		c.Timeout = 15 * time.Second
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -69,14 +78,25 @@ func (c Config) withDefaults() (Config, error) {
 	if c.MaxConns < 1 {
 		return c, fmt.Errorf("MaxConns is %d, less than 1", c.MaxConns)
 	}
+	if c.Timeout < time.Millisecond { // 0 is none for a server
+		return c, fmt.Errorf("Timeout is %s, less than a millisecond", c.Timeout)
+	}
 	return c, nil
 }
 
 // Store is a journal in Postgres.
 type Store struct {
-	cfg  Config
-	log  *slog.Logger
-	pool *pgxpool.Pool
+	cfg    Config
+	log    *slog.Logger
+	pool   *pgxpool.Pool
+	beats  *pgxpool.Pool // one connection for heartbeats, which must not queue behind what callers ask
+	pooled bool          // a pooler may stand between, so that a session is nobody's
+	deaf   bool          // it carries no notifications
+
+	listenConfig *pgx.ConnConfig
+	listening    atomic.Pointer[context.CancelFunc] // ends the connection that listens
+	evictions    chan string                        // reasons
+	timelines    timelines
 
 	ctx    context.Context // done when the store is closed; ends every call and goroutine
 	cancel context.CancelFunc
@@ -104,43 +124,29 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("postgres config: %w", err)
 	}
-	pc, err := pgxpool.ParseConfig(c.DSN)
-	if err != nil {
-		return nil, fmt.Errorf("postgres DSN: %w", err)
-	}
-	lc, err := pgx.ParseConfig(c.ListenDSN)
-	if err != nil {
-		return nil, fmt.Errorf("postgres listen DSN: %w", err)
-	}
-	pc.MaxConns = int32(c.MaxConns)
-	pc.ConnConfig.Tracer = c.tracer
-	if c.dial != nil {
-		pc.ConnConfig.DialFunc = c.dial
-	}
-	if pc.ConnConfig.ValidateConnect == nil {
-		pc.ConnConfig.ValidateConnect = writable
-	}
-	if err := prepare(ctx, pc.ConnConfig, c); err != nil {
-		return nil, fmt.Errorf("postgres: %w", err)
-	}
-	// The pool outlives ctx, which is only about opening.
-	pool, err := pgxpool.NewWithConfig(context.WithoutCancel(ctx), pc)
-	if err != nil {
-		return nil, fmt.Errorf("postgres pool: %w", err)
-	}
 	s := &Store{
-		cfg: c, log: c.Logger, pool: pool,
-		commits: make(chan *commit),
-		hints:   make(chan struct{}, 1),
-		notify:  make(chan struct{}, 1),
-		self:    fmt.Sprintf("%016x", rand.Uint64()),
+		cfg: c, log: c.Logger,
+		evictions: make(chan string, 1),
+		commits:   make(chan *commit),
+		hints:     make(chan struct{}, 1),
+		notify:    make(chan struct{}, 1),
+		self:      fmt.Sprintf("%016x", rand.Uint64()),
+	}
+	s.timelines.newest = make(map[string]string)
+	if err := s.connect(ctx); err != nil {
+		return nil, err
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	for range writers {
 		s.wg.Go(s.writeLoop)
 	}
-	s.wg.Go(func() { s.listenLoop(lc) })
+	s.wg.Go(s.evictLoop)
 	s.wg.Go(s.notifyLoop)
+	if s.deaf {
+		s.log.Info("the pooler carries no notifications: work of other nodes is found by polling; ListenDSN could name the server itself")
+	} else {
+		s.wg.Go(s.listenLoop)
+	}
 	return s, nil
 }
 
@@ -149,14 +155,8 @@ func (s *Store) Close() error {
 	s.cancel()
 	s.wg.Wait()
 	s.pool.Close()
-	return nil
-}
-
-// writable refuses a connection to a standby, so that the pool goes to the primary of a DSN that names
-// several hosts, also after a failover.
-func writable(ctx context.Context, conn *pgconn.PgConn) error {
-	if err := pgconn.ValidateConnectTargetSessionAttrsReadWrite(ctx, conn); err != nil {
-		return fmt.Errorf("the server takes no writes; the DSN must name the primary: %w", err)
+	if s.beats != s.pool {
+		s.beats.Close()
 	}
 	return nil
 }
@@ -164,18 +164,35 @@ func writable(ctx context.Context, conn *pgconn.PgConn) error {
 // minVersion is the oldest server that the statements were written for.
 const minVersion = 140000
 
-// prepare checks the server and brings its schema up to date.
-func prepare(ctx context.Context, cc *pgx.ConnConfig, c Config) error {
+// prepare checks the server and brings its schema up to date. refused says that a pooler lets no settings through.
+func prepare(ctx context.Context, cc *pgx.ConnConfig, c Config) (refused bool, err error) {
 	cc = cc.Copy()
 	cc.Tracer = nil
+	for _, name := range timeoutNames {
+		cc.RuntimeParams[name] = "0" // a migration may take its time
+	}
 	conn, err := pgx.ConnectConfig(ctx, cc)
+	if refused = isState(err, unsupportedParameter); refused {
+		for _, name := range timeoutNames {
+			delete(cc.RuntimeParams, name)
+		}
+		forPooler(cc, c)
+		conn, err = pgx.ConnectConfig(ctx, cc)
+	}
 	if err != nil {
-		return err // names host and database
+		return refused, err // names host and database
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
+	if err := checkServer(ctx, conn, c); err != nil {
+		return refused, err
+	}
+	return refused, migrate(ctx, conn, cc, c.Schema)
+}
+
+func checkServer(ctx context.Context, conn *pgx.Conn, c Config) error {
 	var version int
 	var fsync, pages, sync string
-	err = conn.QueryRow(ctx, `SELECT current_setting('server_version_num')::int, current_setting('fsync'),
+	err := conn.QueryRow(ctx, `SELECT current_setting('server_version_num')::int, current_setting('fsync'),
 		current_setting('full_page_writes'), current_setting('synchronous_commit')`).Scan(&version, &fsync, &pages, &sync)
 	if err != nil {
 		return fmt.Errorf("settings: %w", err)
@@ -192,7 +209,7 @@ func prepare(ctx context.Context, cc *pgx.ConnConfig, c Config) error {
 	if sync == "off" {
 		c.Logger.Warn("the server runs with synchronous_commit = off: a crash loses the last acknowledged commits")
 	}
-	return migrate(ctx, conn, cc, c.Schema)
+	return nil
 }
 
 // defaultSchema is the schema under which the statements in this package are written.

@@ -13,7 +13,7 @@ package postgres
 
 // Primary keys: runs, nodes.
 const groupHead = `
-WITH clock AS MATERIALIZED (SELECT reprise.reprise_now() AS now),
+WITH clock AS MATERIALIZED (SELECT reprise.reprise_now() AS now, reprise.reprise_timeline() AS timeline),
 b AS MATERIALIZED (
   SELECT * FROM unnest($1::text[], $2::uuid[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::text[], $8::bigint[],
       $9::timestamptz[], $10::text[], $11::text[], $12::bytea[], $13::bytea[], $14::boolean[], $15::boolean[], $16::bigint[]) WITH ORDINALITY
@@ -21,7 +21,7 @@ b AS MATERIALIZED (
 ),
 live AS MATERIALIZED (
   SELECT n.id FROM reprise.nodes n, clock
-  WHERE n.id IN (SELECT b.node FROM b) AND NOT n.ended AND n.expires_at > clock.now
+  WHERE n.id IN (SELECT b.node FROM b) AND NOT n.ended AND n.timeline = clock.timeline AND n.expires_at > clock.now
 ),`
 
 // An append changes no indexed column, so that Postgres can update the row in place. A run that

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"time"
 
 	"reprise/journal"
 )
@@ -13,10 +12,6 @@ const (
 	maxGroup      = 256
 	maxGroupBytes = 4 << 20
 )
-
-// groupTimeout bounds one try of a group: longer than any fsync, shorter than for ever when the
-// network swallows packets.
-const groupTimeout = 15 * time.Second
 
 // writeLoop takes the commits that wait, all that there are, and writes them as one group. Nothing
 // waits for a group to fill: while one group is written the next gathers by itself.
@@ -69,10 +64,7 @@ func (s *Store) gather(first *commit) (group []*commit, next *commit) {
 // each commit is written alone, so that one cannot take the others down.
 func (s *Store) writeGroup(group []*commit) {
 	var results []result
-	err := s.retry(s.ctx, true, func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, groupTimeout)
-		defer cancel()
-		var err error
+	err := s.retry(s.ctx, true, func(ctx context.Context) (err error) {
 		results, err = s.execGroup(ctx, group)
 		return err
 	})

@@ -13,6 +13,10 @@ import (
 // renewals is how often a lease is renewed within its time: two may be lost before anyone may steal.
 const renewals = 3
 
+// margin is the part of a lease that is left for stopping: its runs are told to stop that much before another node
+// may start them, and clocks that do not run at one rate may differ by as much.
+const margin = 10
+
 // beat renews the node's lease. When that cannot be done in time the node stops its runs before another may
 // start them, and then registers anew.
 func (d *Dispatcher) beat(ctx context.Context) {
@@ -25,55 +29,67 @@ func (d *Dispatcher) beat(ctx context.Context) {
 		case <-tick.C:
 		}
 		d.mu.Lock()
-		node, lapsed, expires := d.node.ID, d.lapsed, d.renewed.Add(d.cfg.LeaseTTL)
+		node, lapsed, last := d.node.ID, d.lapsed, d.renewed.Add(d.cfg.LeaseTTL-d.cfg.LeaseTTL/margin)
 		d.mu.Unlock()
 		if lapsed != nil {
 			d.recover(ctx)
 			continue
 		}
-		d.renew(ctx, node, expires)
+		d.renew(ctx, node, last)
 	}
 }
 
-// renew sends one heartbeat. The lease counts from before it was sent, so that this node's view of its end
-// is never later than the database's.
-func (d *Dispatcher) renew(ctx context.Context, node string, expires time.Time) {
-	sent := time.Now()
-	hctx, cancel := context.WithDeadline(ctx, expires)
-	now, err := d.cfg.Store.Heartbeat(hctx, node, d.cfg.LeaseTTL)
-	cancel()
-	switch {
-	case err == nil:
-		d.cfg.Clock.Set(now)
-		d.mu.Lock()
-		d.renewed = sent
-		d.mu.Unlock()
-	case ctx.Err() != nil:
-	case errors.Is(err, journal.ErrNodeLapsed):
-		d.lapse(err)
-	case !time.Now().Before(expires):
-		d.lapse(errors.New("the node could not renew its lease in time"))
-	default:
+// renew sends heartbeats until one is answered. The lease counts from before it was sent, so that this node's view of
+// its end is never later than the database's. At last its runs are stopped, whatever the store does meanwhile. One try has
+// the time between two renewals, because a connection that has gone silent must not cost the lease; the next comes
+// before the next tick, because a short outage must not either.
+func (d *Dispatcher) renew(ctx context.Context, node string, last time.Time) {
+	late := errors.New("the node could not renew its lease in time")
+	stop := time.AfterFunc(time.Until(last), func() { d.lapse(node, late) })
+	defer stop.Stop()
+	for {
+		sent := time.Now()
+		hctx, cancel := context.WithDeadline(ctx, earlier(last, sent.Add(d.cfg.LeaseTTL/renewals)))
+		now, err := d.cfg.Store.Heartbeat(hctx, node, d.cfg.LeaseTTL)
+		cancel()
+		switch {
+		case err == nil:
+			d.cfg.Clock.Set(now)
+			d.mu.Lock()
+			d.renewed = sent
+			d.mu.Unlock()
+			return
+		case ctx.Err() != nil:
+			return
+		case errors.Is(err, journal.ErrNodeLapsed):
+			d.lapse(node, err)
+			return
+		case !time.Now().Before(last):
+			d.lapse(node, late)
+			return
+		}
 		d.cfg.Logger.Warn("cannot renew the node's lease, trying again", "error", err)
-		d.retrySoon(ctx, node, expires)
+		select {
+		case <-time.After(min(d.cfg.LeaseTTL/(4*renewals), time.Second)):
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 
-// retrySoon tries again before the next tick, so that a short outage does not cost the lease.
-func (d *Dispatcher) retrySoon(ctx context.Context, node string, expires time.Time) {
-	select {
-	case <-time.After(min(d.cfg.LeaseTTL/(4*renewals), time.Second)):
-		d.renew(ctx, node, expires)
-	case <-ctx.Done():
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
 	}
+	return b
 }
 
-// lapse stops every run of the node: whatever they would write is fenced, and what they would do to the
-// world may be done elsewhere by now.
-func (d *Dispatcher) lapse(why error) {
+// lapse stops every run of a registration, unless there is another by now: whatever they would write is fenced, and
+// what they would do to the world may be done elsewhere.
+func (d *Dispatcher) lapse(node string, why error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.lapsed != nil {
+	if d.lapsed != nil || d.node.ID != node {
 		return
 	}
 	d.lapsed = why

@@ -178,7 +178,7 @@ func (d *Dispatcher) round(ctx, turns context.Context) time.Duration {
 		}
 		found, err := d.cfg.Store.Claim(ctx, node, want)
 		if err != nil {
-			d.claimFailed(ctx, err)
+			d.claimFailed(ctx, node, err)
 			return next
 		}
 		d.cfg.Clock.Set(found.Now)
@@ -211,11 +211,11 @@ func (d *Dispatcher) want() (w journal.Want, node string, ok bool) {
 	return w, d.node.ID, true
 }
 
-func (d *Dispatcher) claimFailed(ctx context.Context, err error) {
+func (d *Dispatcher) claimFailed(ctx context.Context, node string, err error) {
 	switch {
 	case ctx.Err() != nil:
 	case errors.Is(err, journal.ErrNodeLapsed):
-		d.lapse(err)
+		d.lapse(node, err)
 	default:
 		d.cfg.Logger.Warn("cannot claim runs", "error", err)
 	}

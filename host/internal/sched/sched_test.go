@@ -31,6 +31,8 @@ type fakeStore struct {
 	claims   int
 	claimFor time.Duration // how long the next claim takes to answer
 	bootFor  time.Duration // how long the next registration takes to answer
+	beatFor  time.Duration // how long the next heartbeat takes to answer
+	deaf     bool          // heartbeats take that long whatever their context says
 	hints    chan struct{}
 	lastSeen map[journal.RunID]int64
 }
@@ -65,6 +67,22 @@ func (s *fakeStore) Register(_ context.Context, name string, ttl time.Duration) 
 func (s *fakeStore) Heartbeat(ctx context.Context, node string, ttl time.Duration) (time.Time, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if d, deaf := s.beatFor, s.deaf; d > 0 {
+		s.beatFor = 0
+		s.mu.Unlock()
+		done := ctx.Done()
+		if deaf {
+			done = nil
+		}
+		select {
+		case <-time.After(d):
+		case <-done:
+		}
+		s.mu.Lock()
+		if ctx.Err() != nil {
+			return time.Time{}, ctx.Err()
+		}
+	}
 	if s.down {
 		return time.Time{}, errDown
 	}
@@ -338,6 +356,42 @@ func TestLapseStopsRunsBeforeAnotherMayStart(t *testing.T) {
 		}
 		if b.store.boots != 2 {
 			t.Errorf("got %d registrations, want a second one", b.store.boots)
+		}
+	})
+}
+
+// TestAHeartbeatThatNeverReturnsStopsRunsInTime: not even a store that ignores its context keeps a node from stopping
+// its runs before the lease ends.
+func TestAHeartbeatThatNeverReturnsStopsRunsInTime(t *testing.T) {
+	bubble(t, 2, func(t *testing.T, b *bench) {
+		b.hold = true
+		b.store.add(1, time.Now())
+		time.Sleep(time.Second)
+		b.store.set(func() { b.store.beatFor, b.store.deaf = time.Hour, true })
+		expires := b.store.node.ExpiresAt
+		time.Sleep(2 * time.Hour)
+		synctest.Wait()
+		f := b.all()[0]
+		if f.err == nil || !f.ended.Before(expires) {
+			t.Errorf("the turn was stopped at %s (%v), want before the lease ends at %s", f.ended, f.err, expires)
+		}
+		if err := b.d.Ready(); err != nil || b.store.boots != 2 {
+			t.Errorf("got %v and %d registrations after it returned, want ready by a second one", err, b.store.boots)
+		}
+	})
+}
+
+// TestASilentConnectionDoesNotCostTheLease: one heartbeat is not answered, the next one is.
+func TestASilentConnectionDoesNotCostTheLease(t *testing.T) {
+	bubble(t, 2, func(t *testing.T, b *bench) {
+		b.hold = true
+		b.store.add(1, time.Now())
+		time.Sleep(time.Second)
+		b.store.set(func() { b.store.beatFor = time.Hour })
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if f := b.all()[0]; f.err != nil || b.store.boots != 1 {
+			t.Errorf("got %v and %d registrations, want the turn untouched", f.err, b.store.boots)
 		}
 	})
 }
