@@ -61,6 +61,9 @@ type Engine struct {
 	// Memory is shared out apart, so that a run that waits for an activity does not stand in its way.
 	forRuns, forActivities *budget
 
+	folding sync.Mutex   // held while a waiting guest's memory is folded
+	folded  atomic.Int64 // memories that are
+
 	closed atomic.Bool
 	flight singleflight.Group
 	mu     sync.Mutex

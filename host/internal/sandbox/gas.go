@@ -108,7 +108,10 @@ func (in *instance) outside(m api.Module, wait func() error) {
 		}
 	} else {
 		in.leave()
-		in.check(wait())
+		wake := in.rest()
+		err := wait()
+		wake()
+		in.check(err)
 		if err := in.mod.engine.places.enter(in.ctx, in.entry.Tenant); err != nil {
 			in.stop(err)
 		}

@@ -50,6 +50,10 @@ type mapped interface {
 	resize(size uint64) []byte
 	// touched is how many bytes are this memory's own.
 	touched() int64
+	// fold gives those back and returns what unfold needs to write them again; nil when there is nothing to gain.
+	// Nobody may use the memory in between.
+	fold() []byte
+	unfold(patch []byte)
 	free()
 }
 
@@ -82,6 +86,9 @@ func (m *copy1) resize(size uint64) []byte {
 }
 
 func (m *copy1) touched() int64 { return int64(len(m.b)) }
+
+func (m *copy1) fold() []byte  { return nil }
+func (m *copy1) unfold([]byte) {}
 
 func (m *copy1) free() { m.b = nil }
 

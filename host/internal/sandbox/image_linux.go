@@ -3,6 +3,7 @@ package sandbox
 import (
 	"encoding/binary"
 	"os"
+	"sync"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -14,6 +15,8 @@ type memfd struct {
 	image *image
 	fd    int
 	size  uintptr
+	// bare is nil, or the image when memories can be folded.
+	bare *image
 }
 
 // newBacking gives copies when that is asked for, and when this kernel does not have what sharing needs.
@@ -26,6 +29,9 @@ func newBacking(im *image, copies bool) (backing, error) {
 		return copied{im}, nil
 	}
 	s := &memfd{image: im, fd: fd, size: uintptr(im.Size)}
+	if im.ordered() {
+		s.bare = im
+	}
 	if err := s.write(); err != nil {
 		s.close()
 		return nil, err
@@ -66,7 +72,7 @@ func (s *memfd) reserve(limit uint64) mapped {
 	if err != nil {
 		return copied{s.image}.reserve(limit)
 	}
-	m := &private{b: unsafe.Slice((*byte)(p), limit)}
+	m := &private{b: unsafe.Slice((*byte)(p), limit), image: s.bare}
 	// Where huge pages are the rule, one byte would cost two megabytes.
 	_ = unix.Madvise(m.b, unix.MADV_NOHUGEPAGE)
 	if s.size > 0 {
@@ -79,15 +85,25 @@ func (s *memfd) reserve(limit uint64) mapped {
 }
 
 // private is a memory of one instance.
-type private struct{ b []byte }
+type private struct {
+	mu    sync.Mutex // fold has a goroutine of its own
+	b     []byte     // all that is reserved
+	size  uint64     // of it given to the guest
+	image *image     // what it began with; nil when it is not folded
+}
 
 // resize is part of mapped. Nothing that was reserved and not yet given has been written to.
-func (m *private) resize(size uint64) []byte { return m.b[:size:len(m.b)] }
+func (m *private) resize(size uint64) []byte {
+	m.size = size
+	return m.b[:size:len(m.b)]
+}
 
 func (m *private) free() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if m.b != nil {
 		_ = unix.MunmapPtr(unsafe.Pointer(unsafe.SliceData(m.b)), uintptr(len(m.b)))
-		m.b = nil
+		m.b, m.size = nil, 0
 	}
 }
 
@@ -100,29 +116,29 @@ const (
 
 // touched counts the pages that are there and are not those of the image.
 func (m *private) touched() int64 {
-	if m.b == nil {
-		return 0
+	var n int64
+	m.own(func(int) { n += int64(os.Getpagesize()) })
+	return n
+}
+
+// own tells the offsets of those pages, in ascending order.
+func (m *private) own(tell func(at int)) {
+	if m.size == 0 {
+		return
 	}
 	f, err := os.Open("/proc/self/pagemap")
 	if err != nil {
-		return 0
+		return
 	}
 	defer f.Close()
-	page := int64(os.Getpagesize())
-	at := int64(uintptr(unsafe.Pointer(unsafe.SliceData(m.b)))) / page * 8
-	var n int64
-	var buf [4096]byte
-	for left := int64(len(m.b)) / page * 8; left > 0; {
-		got, err := f.ReadAt(buf[:min(left, int64(len(buf)))], at)
-		for i := 0; i+8 <= got; i += 8 {
-			if e := binary.LittleEndian.Uint64(buf[i:]); e&pagePresent != 0 && e&pageOfFile == 0 || e&pageSwapped != 0 {
-				n += page
-			}
+	page := os.Getpagesize()
+	const entry = 8
+	from := int64(uintptr(unsafe.Pointer(unsafe.SliceData(m.b)))) / int64(page) * entry
+	entries := make([]byte, int(m.size)/page*entry)
+	got, _ := f.ReadAt(entries, from)
+	for i := 0; i+entry <= got; i += entry {
+		if e := binary.LittleEndian.Uint64(entries[i:]); e&pagePresent != 0 && e&pageOfFile == 0 || e&pageSwapped != 0 {
+			tell(i / entry * page)
 		}
-		if err != nil || got == 0 {
-			break
-		}
-		at, left = at+int64(got), left-int64(got)
 	}
-	return n
 }

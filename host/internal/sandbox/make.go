@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 
 	"github.com/tetratelabs/wazero"
@@ -58,8 +59,9 @@ func (m *Module) instantiate(ctx context.Context, in *instance, im *image) (api.
 		in.linear = &linear{in: in, mapped: im.backing.reserve(min(most, limit)), begin: im.Size, limit: limit}
 		return in.linear
 	})
-	// No name: instances of one module must not collide. No start functions: the host calls what is to be called.
-	config := wazero.NewModuleConfig().WithName("").WithStartFunctions()
+	// No name: instances of one module must not collide. No start functions: the host calls what is to be called. Nobody
+	// reads the random source; the engine's own would be made for each instance, and takes 5 KB.
+	config := wazero.NewModuleConfig().WithName("").WithStartFunctions().WithRandSource(rand.Reader)
 	inst, err := m.runtime().InstantiateModule(experimental.WithMemoryAllocator(ctx, alloc), m.compiled, config)
 	if err != nil {
 		return nil, err
