@@ -35,10 +35,10 @@ var fixtureInputs = []string{"", "7", "600000000", "oft", "o-x", `{"code":"decli
 func fixtures(t *testing.T) *corpus {
 	t.Helper()
 	c := &corpus{files: map[string][]byte{}}
-	for _, dir := range []string{"../../../testdata/wasm", "testdata"} {
-		paths, err := filepath.Glob(filepath.Join(dir, "*.wasm"))
+	for _, pattern := range []string{"../../../testdata/wasm/*.wasm", "testdata/*.wasm", "../../../testdata/guests/*/*.wasm"} {
+		paths, err := filepath.Glob(pattern)
 		if err != nil || len(paths) == 0 {
-			t.Fatalf("got %d files in %s (%v), want some", len(paths), dir, err)
+			t.Fatalf("got %d files %s (%v), want some", len(paths), pattern, err)
 		}
 		for _, path := range paths {
 			file, err := os.ReadFile(path)
@@ -49,6 +49,9 @@ func fixtures(t *testing.T) *corpus {
 				continue
 			}
 			name := strings.TrimSuffix(filepath.Base(path), ".wasm")
+			if strings.Contains(pattern, "guests") { // by its language
+				name = filepath.Base(filepath.Dir(path)) + " " + name
+			}
 			if name == "init_spins" {
 				continue // for as long as an initialisation may, which by interpreter is half a minute
 			}
