@@ -36,6 +36,10 @@ test: deps build ## install what is missing, then every test, with and without t
 	cd guest-sdk/go && go vet ./... && go test -count=1 -timeout $(TIMEOUT) ./...
 	CGO_ENABLED=1 go test -race -count=1 -timeout $(TIMEOUT) ./...
 
+.PHONY: soak
+soak: deps build ## random programs on hosts that are killed and frozen, for SECONDS (60), from SEED
+	bin/reprise soak --seconds $(or $(SECONDS),60) $(if $(SEED),--seed $(SEED))
+
 .PHONY: deps
 deps: ## install Postgres, qemu-user and a C compiler from the distribution's packages when absent (as root)
 	@scripts/deps
@@ -60,7 +64,7 @@ fuzz: ## fuzz the readers of hostile bytes, 30 s each
 
 .PHONY: fixtures
 fixtures: ## rebuild the fixtures' *.wasm from their text (needs wat2wasm of the package wabt)
-	@for f in testdata/wasm/*.wat modules/testdata/freeze/*.wat host/internal/sandbox/testdata/*.wat internal/attack/testdata/*.wat; do wat2wasm $$f -o $${f%.wat}.wasm || exit 1; done
+	@for f in testdata/wasm/*.wat modules/testdata/freeze/*.wat host/internal/sandbox/testdata/*.wat internal/attack/testdata/*.wat internal/soak/*.wat; do wat2wasm $$f -o $${f%.wat}.wasm || exit 1; done
 
 # clang 14, lld, wasi-libc, libclang-rt-dev-wasm32, rustc 1.63 and libstd-rust-dev-wasm32 of Debian 12.
 GUEST_CC := clang --target=wasm32-wasi -mexec-model=reactor -O2 -isystem /usr/include/wasm32-wasi -L/usr/lib/wasm32-wasi -Iabi -Wl,--strip-all

@@ -29,6 +29,7 @@ func (p *program) app() *cli.App {
 				p.runSignal(), p.runCancel(), p.runResume(), p.runReplay()),
 			group("node", "look at nodes", p.nodeList()),
 			p.doctor(),
+			p.soak(),
 			p.versionCommand(),
 			p.failpoints(),
 		},
