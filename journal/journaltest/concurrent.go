@@ -83,7 +83,7 @@ func claimRace(f *fixture) {
 }
 
 func startRace(f *fixture) {
-	const n = 16
+	const n = 50
 	var runs [n]journal.Run
 	var created [n]bool
 	f.together(n, func(i int) (err error) {
@@ -107,7 +107,7 @@ func startRace(f *fixture) {
 }
 
 func signalRace(f *fixture) {
-	const n = 16
+	const n = 50
 	r := f.create(f.newRun())
 	var dup [n]bool
 	f.together(n, func(i int) (err error) {

@@ -58,6 +58,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"Aliases", testAliases},
 		{"Restart", testRestart},
 		{"Concurrent", testConcurrent},
+		{"Linear", testLinear},
 		{"Model", testModel},
 	}
 	for _, g := range groups {
