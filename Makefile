@@ -59,6 +59,7 @@ fuzz: ## fuzz the readers of hostile bytes, 30 s each
 	go test -run '^$$' -fuzz FuzzCode -fuzztime 30s ./modules/binary
 	go test -run '^$$' -fuzz FuzzPrepare -fuzztime 30s ./modules
 	go test -run '^$$' -fuzz FuzzInspect -fuzztime 30s ./modules
+	go test -run '^$$' -fuzz FuzzSignatures -fuzztime 30s ./modules
 	go test -run '^$$' -fuzz FuzzApply -fuzztime 30s ./modules/rewrite
 	go test -run '^$$' -fuzz FuzzSame -fuzztime 30s ./modules/rewrite
 
