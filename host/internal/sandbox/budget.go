@@ -12,39 +12,39 @@ import (
 var ErrPressure = errors.New("the host has no memory for the guest at the moment")
 
 // budget shares out the memory that guests may take, by bytes. An instance is admitted with what instances of its
-// module have needed lately; what it needs beyond that it gets when there is some, or it must go.
+// module have needed lately; what it needs beyond that it gets when there is some, or it must go. A tenant has at most
+// three quarters, so that there is always something for another.
 type budget struct {
 	mu      sync.Mutex
 	bytes   int64 // free
 	places  int   // free
 	total   int64
-	waiters list.List // of *applicant, first come first served
+	share   int64            // of one tenant
+	held    map[string]int64 // by tenant that has any
+	waiters list.List        // of *applicant, first come first served
 }
 
 // maxInstances bounds the instances that live at once: each takes two mappings, and Linux gives a process 65,530.
 const maxInstances = 30_000
 
 type applicant struct {
+	tenant   string
 	need     int64
 	admitted chan struct{}
 }
 
 func newBudget(total int64) *budget {
-	return &budget{bytes: total, total: total, places: maxInstances}
+	return &budget{bytes: total, total: total, share: total / 4 * 3, places: maxInstances, held: map[string]int64{}}
 }
 
-// admit waits until there is room for need bytes, or ctx is done. Who needs more than there is in all is
-// admitted when nobody else is.
-func (b *budget) admit(ctx context.Context, need int64) (got int64, err error) {
+// admit waits until there is room for need bytes, or ctx is done. Who needs more than a tenant may have is
+// admitted when the tenant has nothing else.
+func (b *budget) admit(ctx context.Context, tenant string, need int64) (got int64, err error) {
 	need = min(need, b.total)
+	a := &applicant{tenant: tenant, need: need, admitted: make(chan struct{})}
 	b.mu.Lock()
-	if b.waiters.Len() == 0 && b.fits(need) {
-		b.take(need)
-		b.mu.Unlock()
-		return need, nil
-	}
-	a := &applicant{need: need, admitted: make(chan struct{})}
 	at := b.waiters.PushBack(a)
+	b.next()
 	b.mu.Unlock()
 	select {
 	case <-a.admitted:
@@ -55,7 +55,7 @@ func (b *budget) admit(ctx context.Context, need int64) (got int64, err error) {
 	defer b.mu.Unlock()
 	select {
 	case <-a.admitted: // at the same moment
-		b.put(need)
+		b.put(tenant, need)
 	default:
 		b.waiters.Remove(at)
 		b.next() // it may have stood in the way of a smaller one
@@ -63,42 +63,57 @@ func (b *budget) admit(ctx context.Context, need int64) (got int64, err error) {
 	return 0, ctx.Err()
 }
 
-func (b *budget) fits(need int64) bool { return need <= b.bytes && b.places > 0 }
+// mayHave says whether a tenant may have so much more.
+func (b *budget) mayHave(tenant string, more int64) bool {
+	held := b.held[tenant]
+	return held == 0 || held+more <= b.share
+}
 
-func (b *budget) take(need int64) { b.bytes, b.places = b.bytes-need, b.places-1 }
+func (b *budget) take(tenant string, bytes int64) {
+	b.bytes -= bytes
+	if b.held[tenant] += bytes; b.held[tenant] == 0 {
+		delete(b.held, tenant)
+	}
+}
 
-func (b *budget) put(got int64) {
-	b.bytes, b.places = b.bytes+got, b.places+1
+func (b *budget) put(tenant string, got int64) {
+	b.take(tenant, -got)
+	b.places++
 	b.next()
 }
 
-// next admits who is first as long as there is room.
+// next admits those for whom there is room, in their order. Who waits for memory has it kept for it; who waits for its
+// tenant's own keeps nobody else.
 func (b *budget) next() {
-	for {
-		front := b.waiters.Front()
-		if front == nil || !b.fits(front.Value.(*applicant).need) {
-			return
+	for at := b.waiters.Front(); at != nil; {
+		a, following := at.Value.(*applicant), at.Next()
+		if b.mayHave(a.tenant, a.need) {
+			if a.need > b.bytes || b.places == 0 {
+				return
+			}
+			b.waiters.Remove(at)
+			b.take(a.tenant, a.need)
+			b.places--
+			close(a.admitted)
 		}
-		a := b.waiters.Remove(front).(*applicant)
-		b.take(a.need)
-		close(a.admitted)
+		at = following
 	}
 }
 
 // grow takes more for one that is admitted; false when there is none.
-func (b *budget) grow(more int64) bool {
+func (b *budget) grow(tenant string, more int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if more > b.bytes {
+	if more > b.bytes || !b.mayHave(tenant, more) {
 		return false
 	}
-	b.bytes -= more
+	b.take(tenant, more)
 	return true
 }
 
 // release gives back all that an instance got.
-func (b *budget) release(got int64) {
+func (b *budget) release(tenant string, got int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.put(got)
+	b.put(tenant, got)
 }

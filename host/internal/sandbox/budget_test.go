@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -15,14 +16,14 @@ func TestBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBudget(100)
 		got := func(need int64) int64 {
-			n, err := b.admit(t.Context(), need)
+			n, err := b.admit(t.Context(), fmt.Sprint(need), need)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return n
 		}
 		first := got(60)
-		if b.grow(41) || !b.grow(40) || b.grow(1) {
+		if b.grow("60", 16) || !b.grow("60", 15) || !b.grow("other", 25) || b.grow("other", 1) {
 			t.Error("growth is not what is left, to the byte")
 		}
 		order := make(chan int64, 3)
@@ -30,18 +31,20 @@ func TestBudget(t *testing.T) {
 			go func() { order <- got(need) }()
 			synctest.Wait()
 		}
-		b.release(first) // 60 are free: too few for the first, and the others stand behind it
+		b.release("60", first) // 60 are free: too few for the first, and the others stand behind it
 		synctest.Wait()
 		if len(order) != 0 {
 			t.Errorf("%d were admitted before the one that came first", <-order)
 		}
-		b.release(40)
+		b.release("60", 15)
+		b.release("other", 25)
 		synctest.Wait()
 		if len(order) != 3 || b.bytes != 0 {
 			t.Errorf("got %d admitted and %d bytes free, want all 3 and none", len(order), b.bytes)
 		}
 		for range 3 {
-			b.release(<-order)
+			n := <-order
+			b.release(fmt.Sprint(n), n)
 		}
 		if n := got(1000); n != 100 || b.bytes != 0 {
 			t.Errorf("got %d, want all there is for one that needs more", n)
@@ -49,7 +52,7 @@ func TestBudget(t *testing.T) {
 		// One that gives up does not stay in the way.
 		ctx, cancel := context.WithCancel(t.Context())
 		gone := make(chan error, 1)
-		go func() { _, err := b.admit(ctx, 100); gone <- err }()
+		go func() { _, err := b.admit(ctx, "big", 100); gone <- err }()
 		synctest.Wait()
 		go func() { order <- got(0) }()
 		synctest.Wait()
@@ -61,6 +64,47 @@ func TestBudget(t *testing.T) {
 		if len(order) != 1 {
 			t.Error("who stood behind one that gave up is not admitted")
 		}
+	})
+}
+
+// TestBudgetOfATenant: a tenant that has its share waits, and keeps nobody else waiting.
+func TestBudgetOfATenant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBudget(100)
+		admitted := make(chan string, 8)
+		admit := func(tenant string, need int64) {
+			go func() {
+				if _, err := b.admit(t.Context(), tenant, need); err == nil {
+					admitted <- tenant
+				}
+			}()
+			synctest.Wait()
+		}
+		for range 4 {
+			admit("a", 25)
+		}
+		admit("b", 25)
+		if got := len(admitted); got != 4 || b.held["a"] != 75 || b.held["b"] != 25 {
+			t.Errorf("got %d admitted, a holds %d and b %d, want 75 and 25", got, b.held["a"], b.held["b"])
+		}
+		b.release("b", 25)
+		synctest.Wait()
+		if b.held["a"] != 75 || b.bytes != 25 {
+			t.Errorf("a holds %d, want no more than its share", b.held["a"])
+		}
+		b.release("a", 25)
+		synctest.Wait()
+		if b.held["a"] != 75 || len(admitted) != 5 {
+			t.Errorf("a holds %d with %d admitted, want the one that waited in place of the one that left", b.held["a"], len(admitted))
+		}
+		for range 3 {
+			b.release("a", 25)
+		}
+		admit("a", 90) // more than a share, alone
+		if b.held["a"] != 90 {
+			t.Errorf("a holds %d, want 90", b.held["a"])
+		}
+		b.release("a", 90)
 	})
 }
 
@@ -77,19 +121,20 @@ func TestBudgetHammer(t *testing.T) {
 				if r.IntN(4) == 0 {
 					go cancel()
 				}
-				got, err := b.admit(ctx, r.Int64N(total))
+				tenant := fmt.Sprint(seed % 3)
+				got, err := b.admit(ctx, tenant, r.Int64N(total))
 				if err == nil {
-					if more := r.Int64N(total); b.grow(more) {
+					if more := r.Int64N(total); b.grow(tenant, more) {
 						got += more
 					}
-					b.release(got)
+					b.release(tenant, got)
 				}
 				cancel()
 			}
 		})
 	}
 	wg.Wait()
-	if b.bytes != total || b.places != maxInstances || b.waiters.Len() != 0 {
+	if b.bytes != total || b.places != maxInstances || b.waiters.Len() != 0 || len(b.held) != 0 {
 		t.Errorf("got %d bytes, %d places and %d waiters in the end, want %d, %d and none", b.bytes, b.places, b.waiters.Len(), total, maxInstances)
 	}
 }

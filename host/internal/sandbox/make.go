@@ -143,7 +143,7 @@ func (e *Engine) budgetOf(kind abi.EntryKind) *budget {
 func (in *instance) admit(ctx context.Context) (err error) {
 	in.budget = in.mod.engine.budgetOf(in.entry.Kind)
 	in.used = in.mod.charge()
-	in.reserved, err = in.budget.admit(ctx, in.used)
+	in.reserved, err = in.budget.admit(ctx, in.entry.Tenant, in.used)
 	return err
 }
 
@@ -155,7 +155,7 @@ func (in *instance) grown(more int64) {
 	}
 	in.used += more
 	if over := in.used - in.reserved; over > 0 {
-		if !in.budget.grow(over) {
+		if !in.budget.grow(in.entry.Tenant, over) {
 			in.mod.learn(min(2*in.used, overhead+int64(in.linear.limit)))
 			in.stop(ErrPressure)
 		}
@@ -192,5 +192,5 @@ func (in *instance) discharge() {
 	if in.linear != nil {
 		in.linear.Free()
 	}
-	in.budget.release(in.reserved)
+	in.budget.release(in.entry.Tenant, in.reserved)
 }
