@@ -3,7 +3,10 @@ package host_test
 import (
 	"encoding/binary"
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 
@@ -63,10 +66,25 @@ func TestHotSwaps(t *testing.T) {
 	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 32<<20 {
 		t.Errorf("the heap grew by %d MiB in the second half, want it flat: modules that nobody runs are dropped", grown>>20)
 	}
+	if held := images(); held > 2*128 {
+		t.Errorf("%d images are held in the end, want about as many as the engine keeps modules: 128", held)
+	}
 	v, err := n.Module(t.Context(), tenant.Default, "flow")
 	if err != nil || len(v.History) != swaps+1 {
 		t.Errorf("got %d steps of the name, %v; want %d", len(v.History), err, swaps+1)
 	}
+}
+
+// images counts the files without a name that hold images, of this process; 0 where there are none.
+func images() int {
+	held := 0
+	links, _ := filepath.Glob("/proc/self/fd/*")
+	for _, link := range links {
+		if to, err := os.Readlink(link); err == nil && strings.Contains(to, "reprise-image") {
+			held++
+		}
+	}
+	return held
 }
 
 // checkSwapped starts a run and checks that it ends on the digest that it started on.
