@@ -71,10 +71,8 @@ func New(o Options) (*Server, error) {
 }
 
 func (s *Server) create(o Options) error {
-	if s.owner != nil {
-		if err := os.Chown(s.dir, int(s.owner.Uid), int(s.owner.Gid)); err != nil {
-			return fmt.Errorf("server folder: %w", err)
-		}
+	if err := s.giveFolder(); err != nil {
+		return err
 	}
 	data := s.data()
 	if err := s.run(s.bin.initdb, "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions"); err != nil {
@@ -110,8 +108,22 @@ func (s *Server) configure(o Options) error {
 	if !o.Durable {
 		lines = append(lines, "fsync = off", "full_page_writes = off")
 	}
-	lines = append(lines, o.Settings...)
-	// initdb's file keeps its defaults; what is said later in it counts.
+	return s.set(append(lines, o.Settings...)...)
+}
+
+// giveFolder makes the server's folder its user's.
+func (s *Server) giveFolder() error {
+	if s.owner == nil {
+		return nil
+	}
+	if err := os.Chown(s.dir, int(s.owner.Uid), int(s.owner.Gid)); err != nil {
+		return fmt.Errorf("server folder: %w", err)
+	}
+	return nil
+}
+
+// set appends to the settings' file, in which the last line of one name counts.
+func (s *Server) set(lines ...string) error {
 	conf := filepath.Join(s.data(), "postgresql.conf")
 	f, err := os.OpenFile(conf, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {

@@ -37,7 +37,7 @@ func newFixtureOn(t *testing.T, b *testbed) *fixture {
 	t.Helper()
 	f := &fixture{T: t, b: b, s: b.open(t)}
 	var err error
-	if f.conn, err = pgx.Connect(t.Context(), b.cfg.DSN); err != nil {
+	if f.conn, err = pgx.Connect(t.Context(), b.own()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = f.conn.Close(context.Background()) })
@@ -158,7 +158,7 @@ func (f *fixture) waitBlocked(n int) {
 // observer is a connection outside any transaction, inside which statistics stand still.
 func (f *fixture) observer() *pgx.Conn {
 	f.Helper()
-	conn, err := pgx.Connect(f.Context(), f.b.cfg.DSN)
+	conn, err := pgx.Connect(f.Context(), f.b.own())
 	f.must(err)
 	f.Cleanup(func() { _ = conn.Close(context.Background()) })
 	return conn

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"testing"
 	"time"
@@ -20,6 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // testbed is one empty database, with a clock that the test moves.
 type testbed struct {
 	cfg    Config
+	direct string // a DSN for the test itself, where cfg's leads through something else; "" for cfg's
 	mu     sync.Mutex
 	offset time.Duration
 }
@@ -40,11 +42,19 @@ func (b *testbed) open(t testing.TB) *Store {
 	return s
 }
 
+// own is the DSN for the test itself.
+func (b *testbed) own() string {
+	if b.direct != "" {
+		return b.direct
+	}
+	return b.cfg.DSN
+}
+
 // exec runs a statement on a connection of its own.
 func (b *testbed) exec(t testing.TB, sql string, args ...any) {
 	t.Helper()
 	ctx := context.Background()
-	conn, err := pgx.Connect(ctx, b.cfg.DSN)
+	conn, err := pgx.Connect(ctx, b.own())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,5 +94,11 @@ func (b *testbed) harness(t *testing.T) journaltest.Harness {
 }
 
 func TestStore(t *testing.T) {
-	journaltest.Run(t, func(t *testing.T) journaltest.Harness { return newTestbed(t).harness(t) })
+	dsn := pgtest.Database(t)
+	journaltest.Run(t, func(t *testing.T) journaltest.Harness { return newSchema(dsn).harness(t) })
+}
+
+// newSchema is a testbed in a schema of its own, which is made sooner than a database.
+func newSchema(dsn string) *testbed {
+	return &testbed{cfg: Config{DSN: dsn, AllowNoFsync: true, Schema: fmt.Sprintf("s%016x", rand.Uint64())}}
 }
