@@ -28,6 +28,7 @@ type node struct {
 	journal string // flag value: a path or a DSN
 	name    string
 	flags   []string
+	env     []string
 	program string
 
 	cmd    *exec.Cmd
@@ -57,7 +58,7 @@ func (n *node) start(crashAt string) bool {
 	args := append([]string{"serve", "--journal", n.journal, "--node", n.name, "--http", "127.0.0.1:0", "--addr-file", addrFile,
 		"--cache-dir", cacheDir, "--poll", "100ms", "--log-level", "debug"}, n.flags...)
 	cmd := exec.Command(n.program, args...)
-	cmd.Env = append(os.Environ(), failpoint.Env+"="+crashAt)
+	cmd.Env = append(append(os.Environ(), failpoint.Env+"="+crashAt), n.env...)
 	cmd.Stdout, cmd.Stderr = n.log, n.log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {

@@ -76,6 +76,14 @@ func withDatabase(dsn, name string) string {
 	return dsn + " dbname=" + name // the last of two settings of one keyword counts
 }
 
+// Exec runs statements on a database, for tests that change what a host finds there.
+func Exec(t testing.TB, dsn, sql string) {
+	t.Helper()
+	if err := runSQL(dsn, sql); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func runSQL(dsn, sql string) error {
 	psql, err := findPsql()
 	if err != nil {
