@@ -35,6 +35,7 @@ type Proxy struct {
 	delay   time.Duration
 	changed chan struct{} // closed when held changes
 	links   map[*link]bool
+	served  int
 	fault   *armed
 }
 
@@ -125,6 +126,13 @@ func (p *Proxy) Connections() int {
 	return len(p.links)
 }
 
+// Served is how many connections there have been.
+func (p *Proxy) Served() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.served
+}
+
 func (p *Proxy) close() {
 	close(p.closed)
 	_ = p.listener.Close()
@@ -159,6 +167,7 @@ func (p *Proxy) serve(client *net.TCPConn) {
 	l := &link{p: p, ends: [2]*net.TCPConn{client, conn.(*net.TCPConn)}, gone: make(chan struct{})}
 	p.mu.Lock()
 	p.links[l] = true
+	p.served++
 	p.mu.Unlock()
 	select {
 	case <-p.closed: // it missed the link

@@ -326,6 +326,9 @@ func TestRefuseResetRetarget(t *testing.T) {
 	}
 	p.Refuse(false)
 	begun(t, p)
+	if n := p.Served(); n != 3 {
+		t.Errorf("connections served: got %d, want 3: the refused one is none", n)
+	}
 }
 
 func TestDelay(t *testing.T) {
