@@ -123,8 +123,13 @@ func imageKey(p *Prepared) string {
 // MaxTableEntries bounds a table: real programs have some thousands.
 const MaxTableEntries = 100_000
 
+// lazyTable is how many entries of a table are worth it: each takes about 60 ns and 100 bytes of an instance's making, and
+// a look at each call.
+const lazyTable = 256
+
 // passes is what is done to every module. A change of it is a new rewrite.PipelineVersion.
-var passes = rewrite.Options{Gas: true, Depth: abi.MaxDepth, MemoryPages: MaxMemoryPages, TableEntries: MaxTableEntries, CanonicalNaN: true, ExportGlobals: true, Apart: true}
+var passes = rewrite.Options{Gas: true, Depth: abi.MaxDepth, MemoryPages: MaxMemoryPages, TableEntries: MaxTableEntries, CanonicalNaN: true, LazyTable: lazyTable,
+	ExportGlobals: true, Apart: true}
 
 func refusedForm(err error) error {
 	var form *binary.Error

@@ -165,15 +165,27 @@ type Module struct {
 	Exports   []Export
 	HasStart  bool   // a start section: code that runs at instantiation
 	Start     uint32 // the function that it names
+	Elements  []Element
 	Data      []Data
 	Sections  []Section
 	Bodies    []Body // of each function that is not imported
 
 	file      []byte // not ours to change
 	funcTypes []uint32
+	highest   uint32    // function that is named outside of code
 	tableRefs []ValType // what each table holds
 	dataCount int64     // of the data count section, -1 without one
 	used      [boundCount]figure
+}
+
+// Element is a segment of the element section.
+type Element struct {
+	// Active says that it is put into a table when an instance is made, at Offset when that is Constant.
+	Active, Constant bool
+	Offset           uint32
+	// Funcs are the functions in it; none when it is a list of Expressions.
+	Funcs       []uint32
+	Expressions bool
 }
 
 // FuncType is the type of a function by its index, imported ones first. An index that is too high has the
@@ -184,6 +196,9 @@ func (m *Module) FuncType(index uint32) FuncType {
 	}
 	return m.Types[m.funcTypes[index]]
 }
+
+// NamesUnknownFunc says whether a section other than code names a function that the module does not have.
+func (m *Module) NamesUnknownFunc() bool { return m.highest > 0 && int(m.highest) >= len(m.funcTypes) }
 
 // Bytes is a part of the file; the caller does not change it.
 func (m *Module) Bytes(start, end int) []byte { return m.file[start:end:end] }

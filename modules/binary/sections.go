@@ -53,6 +53,7 @@ func readModule(file []byte, unbounded bool) (*Module, error) {
 	}
 	m := &Module{file: file, dataCount: -1}
 	r := &reader{file: file, pos: headerSize, end: len(file), used: &m.used, unbounded: unbounded}
+	r.refs = func(_, _ int, index uint32) { m.highest = max(m.highest, index) }
 	last := Custom
 	for r.left() > 0 && r.err == nil {
 		last = m.section(r, last)

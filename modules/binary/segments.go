@@ -37,6 +37,7 @@ func (r *reader) constExpr() {
 // table index or declared, bit 2 expressions instead of function indexes.
 func (m *Module) elements(r *reader) {
 	for range r.bounded(boundElementSegments, 3) {
+		var e Element
 		at := r.pos
 		flags := r.u32("an element segment")
 		if flags > 7 {
@@ -46,9 +47,11 @@ func (m *Module) elements(r *reader) {
 			if flags&2 != 0 {
 				r.u32("a table's index")
 			}
-			r.constExpr()
+			e.Active = true
+			e.Offset, e.Constant = r.offset()
 		}
 		exprs := flags&4 != 0
+		e.Expressions = exprs
 		if flags&3 != 0 {
 			r.elementKind(exprs)
 		}
@@ -56,7 +59,7 @@ func (m *Module) elements(r *reader) {
 			if exprs {
 				r.constExpr()
 			} else {
-				r.funcIndex("a function's index")
+				e.Funcs = append(e.Funcs, r.funcIndex("a function's index"))
 			}
 			if r.err != nil {
 				return
@@ -65,6 +68,7 @@ func (m *Module) elements(r *reader) {
 		if r.err != nil {
 			return
 		}
+		m.Elements = append(m.Elements, e)
 	}
 }
 

@@ -16,6 +16,8 @@ type Writer struct {
 	globals []global
 	exports []Export
 	bodies  map[int]body
+	added   []function
+	declare bool
 	memory  *Limits
 	table   *Limits
 	dropped func(Section) bool
@@ -30,6 +32,11 @@ type global struct {
 type body struct {
 	locals []ValType
 	code   []byte
+}
+
+type function struct {
+	typ  uint32
+	code []byte
 }
 
 // NewWriter begins a copy of a decoded module.
@@ -69,6 +76,16 @@ func (w *Writer) AddGlobal(t ValType, value int64) uint32 {
 	w.globals = append(w.globals, global{GlobalType{Type: t, Mutable: true}, value})
 	return uint32(len(w.m.Globals) + len(w.globals) - 1)
 }
+
+// AddFunc adds a function without locals of its own and returns its index. Imports are added before.
+func (w *Writer) AddFunc(t FuncType, code []byte) uint32 {
+	w.added = append(w.added, function{w.AddType(t), code})
+	return w.FuncIndex(uint32(len(w.m.funcTypes) + len(w.added) - 1))
+}
+
+// DeclareElements makes declarations of the element section: the functions in it may be named by ref.func, and are put
+// into no table.
+func (w *Writer) DeclareElements() { w.declare = true }
 
 // AddExport exports something by its index in the copy.
 func (w *Writer) AddExport(name string, kind Kind, index uint32) {
@@ -188,7 +205,19 @@ func (w *Writer) content(s Section) []byte {
 			more = AppendUint(append(appendString(more, e.Name), byte(e.Kind)), e.Index)
 		}
 		return w.extended(s, len(w.exports), more)
-	case StartSection, ElementSection:
+	case FunctionSection:
+		for _, f := range w.added {
+			more = AppendUint(more, f.typ)
+		}
+		if len(w.added) > 0 {
+			return w.extended(s, len(w.added), more)
+		}
+	case ElementSection:
+		if w.declare {
+			return w.declarations()
+		}
+		return w.extended(s, 0, nil)
+	case StartSection:
 		return w.extended(s, 0, nil)
 	case CodeSection:
 		return w.code(s)
@@ -197,10 +226,10 @@ func (w *Writer) content(s Section) []byte {
 }
 
 func (w *Writer) code(s Section) []byte {
-	if len(w.bodies) == 0 && len(w.imports) == 0 {
+	if len(w.bodies) == 0 && len(w.imports) == 0 && len(w.added) == 0 {
 		return nil
 	}
-	out := AppendUint(make([]byte, 0, s.End-s.Body+(s.End-s.Body)/4), uint32(len(w.m.Bodies)))
+	out := AppendUint(make([]byte, 0, s.End-s.Body+(s.End-s.Body)/4), uint32(len(w.m.Bodies)+len(w.added)))
 	var buf []byte
 	for i, b := range w.m.Bodies {
 		changed, ok := w.bodies[i]
@@ -216,6 +245,26 @@ func (w *Writer) code(s Section) []byte {
 			continue
 		}
 		out = append(AppendUint(out, uint32(len(buf))), buf...)
+	}
+	for _, f := range w.added {
+		out = append(AppendUint(out, uint32(len(f.code)+1)), 0) // no locals
+		out = append(out, f.code...)
+	}
+	return out
+}
+
+// declarations are an element section of one segment that declares all functions of the module's own.
+func (w *Writer) declarations() []byte {
+	const declared, functions = 3, 0
+	n := 0
+	for _, e := range w.m.Elements {
+		n += len(e.Funcs)
+	}
+	out := AppendUint([]byte{1, declared, functions}, uint32(n))
+	for _, e := range w.m.Elements {
+		for _, f := range e.Funcs {
+			out = AppendUint(out, w.FuncIndex(f))
+		}
 	}
 	return out
 }

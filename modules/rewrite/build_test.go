@@ -118,4 +118,4 @@ func apply(t testing.TB, file []byte, o Options) ([]byte, Info) {
 	return out, info
 }
 
-var all = Options{Gas: true, Depth: PortableDepth, MemoryPages: 8, TableEntries: 15, CanonicalNaN: true, ExportGlobals: true}
+var all = Options{Gas: true, Depth: PortableDepth, MemoryPages: 8, TableEntries: 15, CanonicalNaN: true, LazyTable: 1, ExportGlobals: true}

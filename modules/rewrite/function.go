@@ -79,6 +79,7 @@ const (
 	opI32LeU     binary.Opcode = 0x4d
 	opI32Add     binary.Opcode = 0x6a
 	opI32Sub     binary.Opcode = 0x6b
+	opI32DivU    binary.Opcode = 0x6e
 	opI64LtS     binary.Opcode = 0x53
 	opI64Sub     binary.Opcode = 0x7d
 	opI64Shl     binary.Opcode = 0x86

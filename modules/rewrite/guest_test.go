@@ -248,7 +248,7 @@ func FuzzSame(f *testing.F) {
 		if !ok || e.Kind != binary.Func || len(e.Type.Params) != 1 || e.Type.Params[0] != binary.I32 || len(m.Memories) > 0 && m.Memories[0].Min > 100 {
 			return
 		}
-		out, _, err := Apply(m, Options{Gas: true, Depth: PortableDepth})
+		out, _, err := Apply(m, Options{Gas: true, Depth: PortableDepth, LazyTable: 1})
 		if err != nil {
 			return
 		}

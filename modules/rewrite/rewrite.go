@@ -19,7 +19,7 @@ import (
 
 // PipelineVersion names what the passes do to a module. It grows with every change that could give
 // a module other gas, another depth or other bytes: a run stays on the version that it began with.
-const PipelineVersion = 2
+const PipelineVersion = 3
 
 // The names that a rewritten module has beside its own. A module that uses one of them is refused.
 const (
@@ -57,6 +57,9 @@ type Options struct {
 	TableEntries uint32
 	// CanonicalNaN makes every instruction that may compute a NaN give the same one on every processor.
 	CanonicalNaN bool
+	// LazyTable fills a table that begins with at least so many entries as they are called, when nothing but calls looks
+	// at it. 0: none.
+	LazyTable int
 	// ExportGlobals exports the module's mutable globals as ExportGlobal and their index.
 	ExportGlobals bool
 	// Apart takes the data out of the module, so that it can come with an image of the memory, and makes
@@ -82,6 +85,8 @@ type Info struct {
 	DepthFunctions int
 	// CanonicalSites is the number of instructions whose NaN is replaced.
 	CanonicalSites int
+	// LazyEntries is the number of table entries that are filled when they are called.
+	LazyEntries int
 	// Globals are the indexes of the globals that are exported as ExportGlobal.
 	Globals []uint32
 	// Data is what the memory begins with, when it was taken out of the module.
@@ -146,6 +151,11 @@ func declare(w *binary.Writer, m *binary.Module, o Options, info *Info) []pass {
 		p.left = w.AddGlobal(binary.I32, int64(o.Depth))
 		w.AddExport(ExportDepth, binary.Global, p.left)
 		passes = append(passes, p)
+	}
+	if o.LazyTable > 0 {
+		if p := lazily(w, m, o.LazyTable, info); p != nil {
+			passes = append(passes, p)
+		}
 	}
 	if o.ExportGlobals {
 		info.Globals = exportGlobals(w, m)

@@ -193,7 +193,7 @@ func TestInfo(t *testing.T) {
 	), custom("name", "\x01\x04\x01\x01\x01f")...)
 	file = append(file, custom(".debug_info", "x")...)
 	out, info := apply(t, file, all)
-	want := Info{SizeBefore: len(file), SizeAfter: len(out), ChargePoints: 3, SizedCharges: 1, DepthFunctions: 1, CanonicalSites: 1, Globals: []uint32{0}}
+	want := Info{SizeBefore: len(file), SizeAfter: len(out), ChargePoints: 3, SizedCharges: 1, DepthFunctions: 1, CanonicalSites: 1, LazyEntries: 2, Globals: []uint32{0}}
 	if diff := cmp.Diff(want, info); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -53,8 +53,8 @@ func programs() map[string][]byte {
 // TestSame compares a module with what each set of passes makes of it, on both engines.
 func TestSame(t *testing.T) {
 	sets := map[string]Options{
-		"nothing": {}, "gas": {Gas: true}, "depth": {Depth: PortableDepth}, "NaN": {CanonicalNaN: true}, "globals": {ExportGlobals: true},
-		"gas and depth": {Gas: true, Depth: PortableDepth}, "all": {Gas: true, Depth: PortableDepth, CanonicalNaN: true, ExportGlobals: true, Strip: true},
+		"nothing": {}, "gas": {Gas: true}, "depth": {Depth: PortableDepth}, "NaN": {CanonicalNaN: true}, "globals": {ExportGlobals: true}, "lazy table": {LazyTable: 1},
+		"gas and depth": {Gas: true, Depth: PortableDepth}, "all": {Gas: true, Depth: PortableDepth, CanonicalNaN: true, LazyTable: 1, ExportGlobals: true, Strip: true},
 	}
 	machines := map[string]*machine{}
 	for engine := range engines {

@@ -30,6 +30,7 @@ var works = []work{
 	{module: "work", export: "floats", n: 10_000_000},
 	{module: "go", name: "loop", n: 20_000_000, target: 1.5},
 	{module: "go", name: "calls", n: 30},
+	{module: "go", name: "dispatch", n: 10_000_000},
 	{module: "go", name: "sieve", n: 3},
 }
 
@@ -51,7 +52,8 @@ func (b *engineBench) passes() {
 		{"gas", func(o *rewrite.Options) { o.Gas = true }},
 		{"depth", func(o *rewrite.Options) { o.Depth = abi.MaxDepth }},
 		{"NaN", func(o *rewrite.Options) { o.CanonicalNaN = true }},
-		{"all", func(o *rewrite.Options) { o.Gas, o.Depth, o.CanonicalNaN = true, abi.MaxDepth, true }},
+		{"table", func(o *rewrite.Options) { o.LazyTable = 1 }},
+		{"all", func(o *rewrite.Options) { o.Gas, o.Depth, o.CanonicalNaN, o.LazyTable = true, abi.MaxDepth, true, 256 }},
 	}
 	loaded := map[string][]*Module{}
 	for _, name := range []string{"work", "go"} {

@@ -15,6 +15,7 @@ func init() {
 	reprise.Workflow("steps", Steps)
 	reprise.Workflow("loop", Loop)
 	reprise.Workflow("calls", Calls)
+	reprise.Workflow("dispatch", Dispatch)
 	reprise.Workflow("sieve", Sieve)
 }
 
@@ -54,6 +55,27 @@ func fibonacci(n int) int {
 		return n
 	}
 	return fibonacci(n-1) + fibonacci(n-2)
+}
+
+// adder is one of several types, so that calls of its method go by a table.
+type adder interface{ add(int) int }
+
+type one struct{ n int }
+type two struct{ n int }
+
+//go:noinline
+func (o one) add(v int) int { return v + o.n }
+
+//go:noinline
+func (t two) add(v int) int { return v ^ t.n }
+
+// Dispatch does nearly nothing but call methods of interfaces.
+func Dispatch(_ context.Context, n int) (int, error) {
+	adders, sum := []adder{one{1}, two{2}, one{3}}, 0
+	for i := range n {
+		sum = adders[i%len(adders)].add(sum)
+	}
+	return sum, nil
 }
 
 // Sieve writes and reads all over four megabytes, so many times.
