@@ -36,7 +36,8 @@ type node struct {
 	err    error
 	log    *lockedBuffer
 	client *client.Client
-	deaths int // of processes that died by themselves and were started again
+	deaths int    // of processes that died by themselves and were started again
+	next   string // failpoint that the next of these is started with
 }
 
 func newNode(t testing.TB, journal, name string, flags ...string) *node {
@@ -176,8 +177,7 @@ func (n *node) revive() {
 	select {
 	case <-n.exited:
 		n.client.Close()
-		n.deaths++
-		n.start("")
+		n.startAgain()
 	case <-time.After(20 * time.Millisecond):
 	}
 }
@@ -198,6 +198,17 @@ func (n *node) eventually(what string, ok func(ctx context.Context, c *client.Cl
 			n.t.Fatalf("%s: not within %s", what, patience)
 		}
 		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// startAgain starts a process after one that died by itself: with the failpoint that is next, then without.
+func (n *node) startAgain() {
+	n.t.Helper()
+	n.deaths++
+	point := n.next
+	n.next = ""
+	if !n.start(point) {
+		n.startAgain()
 	}
 }
 
