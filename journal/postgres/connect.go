@@ -119,7 +119,7 @@ func (s *Store) evict(why string) {
 }
 
 // evictGap keeps the calls that fail together from ending the connections that were made for the first of them.
-const evictGap = time.Second
+const evictGap = 200 * time.Millisecond
 
 func (s *Store) evictLoop() {
 	gap := time.NewTimer(0)
@@ -132,7 +132,7 @@ func (s *Store) evictLoop() {
 		}
 		select {
 		case why := <-s.evictions:
-			s.log.Warn("all connections are replaced", "reason", why)
+			s.log.Info("all connections are replaced", "reason", why)
 			s.pool.Reset()
 			s.beats.Reset()
 			if stop := s.listening.Load(); stop != nil {

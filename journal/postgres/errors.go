@@ -77,9 +77,24 @@ func fateOfState(code string) fate {
 	return refused
 }
 
-// stale says that the server of the connection takes no writes any more, as after a failover: all of its
-// connections answer for ever and are of no use.
-func stale(err error) bool { return isState(err, readOnlyTransaction) }
+// stale says why the other connections are likely of as little use as the one that the error came from, "" for no
+// reason. After a failover those to the old primary answer for ever, but take no writes; after a restart
+// all are dead, and a call that met them one by one would use up its tries.
+func stale(err error) string {
+	var pg *pgconn.PgError
+	var network *net.OpError
+	switch {
+	case isState(err, readOnlyTransaction):
+		return "the server has become read-only"
+	case errors.As(err, &pg):
+		if pg.Code == "57P01" || pg.Code == "57P02" {
+			return "the server ends connections"
+		}
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, &network) && !network.Timeout() && network.Op != "dial":
+		return "a connection was lost"
+	}
+	return ""
+}
 
 func isState(err error, code string) bool {
 	var pg *pgconn.PgError

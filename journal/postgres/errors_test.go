@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -67,8 +68,10 @@ func TestFateOf(t *testing.T) {
 		if got := fateOf(c.err); got != c.want {
 			t.Errorf("%s: got fate %d, want %d", c.name, got, c.want)
 		}
-		if got, want := stale(c.err), c.name == "read-only"; got != want {
-			t.Errorf("%s: got stale %v, want %v", c.name, got, want)
+		all := slices.Contains([]string{"read-only", "administrator's command", "crash of another session", "end of the connection",
+			"end within a message", "reset", "broken pipe"}, c.name)
+		if got := stale(c.err); (got != "") != all {
+			t.Errorf("%s: got %q, want a reason to replace all connections: %v", c.name, got, all)
 		}
 	}
 }
@@ -98,7 +101,7 @@ func TestFateOfConnecting(t *testing.T) {
 
 // TestRetry says how often a call is repeated.
 func TestRetry(t *testing.T) {
-	s := &Store{cfg: Config{Timeout: time.Minute}, ctx: t.Context()}
+	s := &Store{cfg: Config{Timeout: time.Minute}, ctx: t.Context(), evictions: make(chan string, 1)}
 	state := func(code string) error { return &pgconn.PgError{Code: code} }
 	for _, c := range []struct {
 		name       string

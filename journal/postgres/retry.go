@@ -34,8 +34,8 @@ func (s *Store) retry(ctx context.Context, repeatable bool, do func(ctx context.
 		if err == nil {
 			return nil
 		}
-		if stale(err) {
-			s.evict("the server has become read-only")
+		if why := stale(err); why != "" {
+			s.evict(why)
 		}
 		f := fateOf(err)
 		if f == refused || f == unknown && !repeatable || n+1 == maxTries || ctx.Err() != nil || time.Since(began) > s.cfg.Timeout {
