@@ -116,7 +116,7 @@ func (c crowd) live(m *Module) (*crowded, error) {
 	}
 	blocked.Wait()
 	seen := &crowded{Begin: time.Since(began)}
-	for c.Way == fromShared && m.engine.folded.Load() < int64(c.N) {
+	for c.Way == fromShared && m.engine.folder.folded.Load() < int64(c.N) {
 		time.Sleep(time.Millisecond)
 	}
 	after, err := memoryOfProcess()

@@ -61,8 +61,7 @@ type Engine struct {
 	// Memory is shared out apart, so that a run that waits for an activity does not stand in its way.
 	forRuns, forActivities *budget
 
-	folding sync.Mutex   // held while a waiting guest's memory is folded
-	folded  atomic.Int64 // memories that are
+	folder *folder // of the memories of guests that wait
 
 	closed atomic.Bool
 	flight singleflight.Group
@@ -115,6 +114,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	if e.rt, err = newRuntime(ctx, rc); err != nil {
 		return nil, errors.Join(err, e.Close(ctx))
 	}
+	e.folder = newFolder()
 	return e, nil
 }
 
@@ -136,7 +136,9 @@ var errClosed = errors.New("the engine is closed")
 
 // Close releases all compiled code. A guest that runs still is stopped by it, which is not its failure.
 func (e *Engine) Close(ctx context.Context) error {
-	e.closed.Store(true)
+	if !e.closed.Swap(true) && e.folder != nil {
+		e.folder.close()
+	}
 	err := e.slow.close(ctx)
 	if e.rt != nil {
 		err = errors.Join(err, e.rt.Close(ctx))

@@ -4,45 +4,114 @@ import (
 	"encoding/binary"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"reprise/modules/rewrite"
 )
 
-// foldAfter is how long a guest waits before its memory is folded. Folding and unfolding take about a tenth of a
-// millisecond each, and pages that are written to must be copied again.
-const foldAfter = 100 * time.Millisecond
+// foldEvery is how often memories are looked through for those of guests that wait. One that waits since the look before
+// the last is folded, which is a second or two: folding and unfolding take about a tenth of a millisecond each, and pages
+// that are written to must be copied again.
+const foldEvery = time.Second
 
-// rest lets the memory of a guest that waits be folded: a guest writes a few bytes here and there, and each makes a
-// whole page its own. wake must be called before the memory is used again.
-func (in *instance) rest() (wake func()) {
-	if in.linear == nil {
-		return func() {}
-	}
-	var mu sync.Mutex
-	var patch []byte
-	awake, e, memory := false, in.mod.engine, in.linear.mapped
-	timer := time.AfterFunc(foldAfter, func() {
-		e.folding.Lock() // one at a time: guests need the processors more
-		defer e.folding.Unlock()
-		mu.Lock()
-		defer mu.Unlock()
-		if awake {
-			return
-		}
-		if patch = memory.fold(); patch != nil {
-			e.folded.Add(1)
+// folder folds the memories of guests that wait: a guest writes a few bytes here and there, and each makes a whole page
+// its own. It has one goroutine, because guests need the processors more.
+type folder struct {
+	mu     sync.Mutex
+	guests map[*instance]bool // that live
+	looks  atomic.Int64
+	folded atomic.Int64 // memories that are
+	stop   chan struct{}
+	done   sync.WaitGroup
+}
+
+// fold is what the folder knows of one guest.
+type fold struct {
+	mu      sync.Mutex
+	resting bool
+	since   int64 // the look after which it began to wait
+	patch   []byte
+}
+
+func newFolder() *folder {
+	f := &folder{guests: map[*instance]bool{}, stop: make(chan struct{})}
+	f.done.Go(func() {
+		tick := time.NewTicker(foldEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				f.look()
+			case <-f.stop:
+				return
+			}
 		}
 	})
-	return func() {
-		timer.Stop()
-		mu.Lock()
-		defer mu.Unlock()
-		awake = true
-		if patch != nil {
-			memory.unfold(patch)
-			e.folded.Add(-1)
+	return f
+}
+
+// close ends the folder; what is folded stays so until its guest wakes.
+func (f *folder) close() {
+	close(f.stop)
+	f.done.Wait()
+}
+
+// add takes in a guest that has a memory; remove must be called before that is freed.
+func (f *folder) add(in *instance) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.guests[in] = true
+}
+
+func (f *folder) remove(in *instance) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.guests, in)
+}
+
+// look folds the memory of each guest that waits for long enough.
+func (f *folder) look() {
+	now := f.looks.Add(1)
+	f.mu.Lock()
+	waiting := make([]*instance, 0, len(f.guests))
+	for in := range f.guests {
+		waiting = append(waiting, in)
+	}
+	f.mu.Unlock()
+	for _, in := range waiting {
+		in.fold.mu.Lock()
+		if in.fold.resting && in.fold.patch == nil && now-in.fold.since >= 2 {
+			if in.fold.patch = in.linear.mapped.fold(); in.fold.patch != nil {
+				f.folded.Add(1)
+			}
 		}
+		in.fold.mu.Unlock()
+	}
+}
+
+// rest lets the guest's memory be folded, until wake is called. Nothing reads or writes it meanwhile.
+func (in *instance) rest() {
+	if in.linear == nil {
+		return
+	}
+	in.fold.mu.Lock()
+	defer in.fold.mu.Unlock()
+	in.fold.resting, in.fold.since = true, in.mod.engine.folder.looks.Load()
+}
+
+// wake brings back the memory as it was.
+func (in *instance) wake() {
+	if in.linear == nil {
+		return
+	}
+	in.fold.mu.Lock()
+	defer in.fold.mu.Unlock()
+	in.fold.resting = false
+	if in.fold.patch != nil {
+		in.linear.mapped.unfold(in.fold.patch)
+		in.fold.patch = nil
+		in.mod.engine.folder.folded.Add(-1)
 	}
 }
 

@@ -76,7 +76,7 @@ func TestFoldedGuest(t *testing.T) {
 					w, waits := steps(crowdSteps, int64(i)), 0
 					w.held = func() {
 						if waits++; waits < 3 {
-							waitFor(t, func() bool { return e.folded.Load() > 0 })
+							waitFor(t, func() bool { e.folder.look(); return e.folder.folded.Load() > 0 })
 						}
 					}
 					if end := m.Run(t.Context(), w, ""); string(end.Output) != w.sum(crowdSteps) {
@@ -85,7 +85,7 @@ func TestFoldedGuest(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			if n := e.folded.Load(); n != 0 {
+			if n := e.folder.folded.Load(); n != 0 {
 				t.Errorf("got %d folded memories after the last guest ended, want none", n)
 			}
 		})

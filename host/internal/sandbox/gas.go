@@ -108,9 +108,9 @@ func (in *instance) outside(m api.Module, wait func() error) {
 		}
 	} else {
 		in.leave()
-		wake := in.rest()
+		in.rest()
 		err := wait()
-		wake()
+		in.wake()
 		in.check(err)
 		if err := in.mod.engine.places.enter(in.ctx, in.entry.Tenant); err != nil {
 			in.stop(err)

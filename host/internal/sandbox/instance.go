@@ -33,6 +33,7 @@ type instance struct {
 
 	warming  *warming // only while an image is made
 	linear   *linear  // its memory
+	fold     fold     // of the memory
 	budget   *budget  // that it was admitted to
 	used     int64    // bytes that it is thought to need
 	reserved int64    // bytes that it got
@@ -95,6 +96,10 @@ func (m *Module) Run(ctx context.Context, w World, export string) Ending {
 		return in.ending(nil, err)
 	}
 	defer inst.Close(ctx)
+	if in.linear != nil {
+		m.engine.folder.add(in)
+		defer m.engine.folder.remove(in)
+	}
 	defer in.measure()
 	if err := in.prologue(inst, warm); err != nil {
 		return in.ending(nil, err)
