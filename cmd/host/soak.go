@@ -39,7 +39,9 @@ func (p *program) soak() *cli.Command {
 			if err != nil {
 				return err
 			}
-			cfg.Progress = p.stderr
+			if pr.format != "none" {
+				cfg.Progress = p.stderr
+			}
 			pr.say("seed %d", cfg.Seed)
 			report, err := soak.Run(c.Context, cfg)
 			if err == nil {
