@@ -89,28 +89,31 @@ func TestFailoverLosesTheLastCommits(t *testing.T) {
 	if _, err := p.s.Run(t.Context(), acme, gone.ID); !errors.Is(err, journal.ErrNotFound) {
 		t.Fatalf("the run that the standby lacks: got %v, want %v; nothing was lost, so nothing is tested", err, journal.ErrNotFound)
 	}
-	again := p.register("n1")
-	for old, batches := range map[journal.Lease][]journal.Batch{
+	leases := map[journal.Lease][]journal.Batch{
 		kept:  {{Entries: entries(9, 1)}, {Entries: entries(5, 1)}, {Next: &journal.Transition{State: journal.Completed}}},
 		stale: {{Entries: entries(2, 1)}, {Entries: entries(0, 1)}, {Next: &journal.Transition{State: journal.Ready}}},
-	} {
-		fenced := func(when string) {
-			for i, b := range batches {
-				if _, err := p.s.Commit(t.Context(), old, b); !errors.Is(err, journal.ErrFenced) {
-					t.Errorf("run %s, batch %d under the lease of before, %s: got %v, want %v", old.Run, i, when, err, journal.ErrFenced)
-				}
+	}
+	fenced := func(old journal.Lease, when string) {
+		for i, b := range leases[old] {
+			if _, err := p.s.Commit(t.Context(), old, b); !errors.Is(err, journal.ErrFenced) {
+				t.Errorf("run %s, batch %d under the lease of before, %s: got %v, want %v", old.Run, i, when, err, journal.ErrFenced)
 			}
 		}
-		fenced("before anybody has claimed it")
+	}
+	fenced(kept, "before anybody has registered")
+	fenced(stale, "before anybody has registered")
+	again := p.register("n1")
+	for old := range leases {
+		fenced(old, "before anybody has claimed it")
 		l := p.claimOne(again, journal.Run{ID: old.Run})
 		if old == stale && l.Token != old.Token {
 			t.Errorf("token: got %d, want %d, the one that was given before: else nothing is tested", l.Token, old.Token)
 		}
-		fenced("while another lease holds")
+		fenced(old, "while another lease holds")
 		seq := int64(len(p.entries(old.Run)))
 		_, err := p.s.Commit(t.Context(), l, journal.Batch{Entries: entries(seq, int(7-seq)), Next: &journal.Transition{State: journal.Completed}})
 		p.must(err)
-		fenced("after the end")
+		fenced(old, "after the end")
 		if got := p.entries(old.Run); len(got) != 7 || !sameAll(got, entries(0, 7)) {
 			t.Errorf("run %s: got %d entries, want the 7 right ones", old.Run, len(got))
 		}

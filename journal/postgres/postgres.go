@@ -143,7 +143,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	s.wg.Go(s.evictLoop)
 	s.wg.Go(s.notifyLoop)
 	if s.deaf {
-		s.log.Info("the pooler carries no notifications: work of other nodes is found by polling; ListenDSN could name the server itself")
+		s.log.Info("the pooler carries no notifications: work of other nodes is found by polling")
 	} else {
 		s.wg.Go(s.listenLoop)
 	}
