@@ -63,11 +63,11 @@ func (r *recorder) recover(o *op) {
 // send starts one attempt.
 func (r *recorder) send(o *op) {
 	o.launched, o.retryAt = true, time.Time{}
-	ctx, cancel := context.WithCancel(r.ctx)
+	a := attempt{r: r, op: *o, number: o.attempts + 1}
+	ctx, cancel := context.WithTimeout(r.ctx, a.limit())
 	r.mu.Lock()
 	r.flights[o.handle] = flight{cancel}
 	r.mu.Unlock()
-	a := attempt{r: r, op: *o, number: o.attempts + 1}
 	r.t.wg.Go(func() {
 		defer cancel()
 		a.run(ctx)
@@ -81,21 +81,20 @@ type attempt struct {
 	number int
 }
 
+// run makes the attempt. ctx ends with its time, or is cancelled when it is given up.
 func (a attempt) run(ctx context.Context) {
 	retry, handle := a.handler()
-	if ctx.Err() != nil {
+	if ctx.Err() == context.Canceled {
 		return // given up before it left
 	}
 	fpEffectBefore.Hit()
-	actx, cancel := context.WithTimeout(ctx, a.limit())
-	out, err := []byte(nil), actx.Err()
+	out, err := []byte(nil), ctx.Err()
 	if err == nil {
-		out, err = handle(actx)
+		out, err = handle(ctx)
 	}
-	timedOut := actx.Err() == context.DeadlineExceeded
-	cancel()
+	timedOut := ctx.Err() == context.DeadlineExceeded
 	fpEffectAfter.Hit()
-	if ctx.Err() != nil {
+	if ctx.Err() == context.Canceled {
 		return // given up by the guest, or the node may not go on: the outcome is nobody's
 	}
 	done := journal.Arrival{ID: opID(a.op.handle), Kind: journal.ArrivalDone, Op: a.op.handle, At: a.r.t.cfg.Clock.Now()}
