@@ -15,6 +15,7 @@ const (
 	TooLarge    ErrorKind = "too_large"   // 413, exit 1
 	Quota       ErrorKind = "quota"       // 429, exit 6
 	Unavailable ErrorKind = "unavailable" // 503, exit 6
+	Damaged     ErrorKind = "damaged"     // what is stored cannot be read: 500, exit 1
 )
 
 // Error is what a use case tells its caller: what is wrong, where, and how to mend it.

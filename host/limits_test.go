@@ -130,6 +130,43 @@ func (s otherPipeline) Entries(ctx context.Context, t tenant.ID, run journal.Run
 	return es, err
 }
 
+// damagedPayloads shows runs whose payloads cannot be read.
+type damagedPayloads struct{ journal.Store }
+
+func (s damagedPayloads) Run(ctx context.Context, t tenant.ID, id journal.RunID) (journal.Run, error) {
+	r, err := s.Store.Run(ctx, t, id)
+	r.Input, r.Output = nil, nil
+	return r, errors.Join(err, journal.ErrPayload)
+}
+
+func (s damagedPayloads) Entries(context.Context, tenant.ID, journal.RunID, int64, int) ([]journal.Entry, error) {
+	return nil, journal.ErrPayload
+}
+
+// TestARunWithADamagedPayloadIsShown: what can be read of it is.
+func TestARunWithADamagedPayloadIsShown(t *testing.T) {
+	n := newNode(t, nil)
+	n.push("echo", "echo")
+	id := n.start("echo", "x")
+	n.end(id)
+	other, err := host.New(host.Config{Store: damagedPayloads{n.store}, Name: "other"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, err := other.Run(t.Context(), tenant.Default, id); err != nil || v.Run.ID != id || v.Run.State != journal.Completed {
+		t.Errorf("run: got %s %s, %v; want it, completed", v.Run.ID, v.Run.State, err)
+	}
+	_, err = other.Result(t.Context(), tenant.Default, id, 0)
+	wantError(t, err, host.Damaged, "payload_unreadable")
+	_, err = other.Journal(t.Context(), tenant.Default, id, 0, 10)
+	wantError(t, err, host.Damaged, "payload_unreadable")
+	_, err = other.Replay(t.Context(), tenant.Default, id, "")
+	wantError(t, err, host.Damaged, "payload_unreadable")
+	if err := other.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestReplayOfAnotherPipeline(t *testing.T) {
 	n := newNode(t, nil)
 	n.push("echo", "echo")

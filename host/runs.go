@@ -143,22 +143,30 @@ func quoted(names []string) []string {
 // Run returns a run and what it publishes.
 func (h *Host) Run(ctx context.Context, t tenant.ID, id journal.RunID) (RunView, error) {
 	run, err := h.cfg.Store.Run(ctx, t, id)
-	if err != nil {
+	if unlessPayload(err) != nil {
 		return RunView{}, runError(err, id)
 	}
 	pub, err := h.cfg.Store.Published(ctx, t, id)
-	if err != nil {
+	if unlessPayload(err) != nil {
 		return RunView{}, runError(err, id)
 	}
 	v := RunView{Run: run, Published: pub}
 	if !run.State.Terminal() && run.InboxPos > 0 {
 		inbox, err := h.cfg.Store.Arrivals(ctx, t, id, 0)
-		if err != nil {
+		if unlessPayload(err) != nil {
 			return RunView{}, runError(err, id)
 		}
 		v.Queued = len(inbox)
 	}
 	return v, nil
+}
+
+// unlessPayload takes it for no error that a payload cannot be read: the rest of a run is shown, and why it is blocked.
+func unlessPayload(err error) error {
+	if errors.Is(err, journal.ErrPayload) {
+		return nil
+	}
+	return err
 }
 
 // Runs lists runs.
@@ -197,7 +205,7 @@ func (h *Host) Result(ctx context.Context, t tenant.ID, id journal.RunID, wait t
 		var run journal.Run
 		if look || !open || wait <= 0 {
 			var err error
-			if run, err = h.cfg.Store.Run(ctx, t, id); err != nil {
+			if run, err = h.cfg.Store.Run(ctx, t, id); unlessPayload(err) != nil || err != nil && run.State == journal.Completed {
 				forget()
 				return run, runError(err, id)
 			}
@@ -291,7 +299,7 @@ func (h *Host) Replay(ctx context.Context, t tenant.ID, id journal.RunID, digest
 		return Replay{}, &Error{Kind: Conflict, Code: "pipeline_changed", What: pipeline.Error(), Where: id.String(), Fix: "replay it on a host of the version that it began on", Err: err}
 	}
 	if err != nil {
-		return Replay{}, moduleError(err, string(digest))
+		return Replay{}, moduleError(runError(err, id), string(digest))
 	}
 	out := Replay{Run: id, Digest: digest, Entries: rep.Entries, OK: rep.Mismatch == nil, Ending: rep.Ending}
 	if rep.Mismatch != nil {
@@ -304,6 +312,10 @@ func (h *Host) Replay(ctx context.Context, t tenant.ID, id journal.RunID, digest
 func runError(err error, id journal.RunID) error {
 	if errors.Is(err, journal.ErrNotFound) {
 		return &Error{Kind: NotFound, Code: "run_not_found", What: "there is no run " + id.String(), Where: "run id", Fix: "reprise run list shows the runs", Err: err}
+	}
+	if errors.Is(err, journal.ErrPayload) {
+		return &Error{Kind: Damaged, Code: "payload_unreadable", What: "a payload of the run is damaged or missing in the journal's database", Where: id.String(),
+			Fix: "restore it from a backup; the host's log names it", Err: err}
 	}
 	return err
 }

@@ -213,6 +213,8 @@ var (
 	ErrQuota = errors.New("limit reached")
 	// ErrNodeLapsed says that the node's registration has expired or been replaced.
 	ErrNodeLapsed = errors.New("node lease lapsed")
+	// ErrPayload says that a payload which a row names is missing or damaged. What else was asked for may be good.
+	ErrPayload = errors.New("payload cannot be read")
 	// ErrSchema says that the database's schema is newer than this program.
 	ErrSchema = errors.New("schema is newer than this program")
 )

@@ -80,6 +80,7 @@ lapsed, under a higher token. Cancelling is a request, not a state: the next tur
 | journal_limit | the journal has as many entries, or bytes of them, as the run may have: 50,000 and 64 MiB unless it began with less | cancel it, and start a run that does less or ends sooner; a run keeps the limits that it began with |
 | interpreter_depth | a node that runs the module by interpreter has no room for calls as deep as the run makes | resume it where the module is compiled: on a node without ` + "`--interpret`" + ` for it |
 | pipeline_changed | the run began on a host that prepares modules in another way | resume it when a host of that version runs |
+| payload_unreadable | a payload that the run needs is damaged or missing in the database | restore it from a backup, then resume |
 | corrupt_history | the journal has a gap, or is not what a journal must be | restore it from a backup, then resume |
 `)
 	const path = "../docs/STATES.md"

@@ -68,16 +68,17 @@ type Page struct {
 
 // Reader reads; it needs no lease.
 type Reader interface {
-	// Run returns a run whole. Returns ErrNotFound, also for a run of another tenant.
+	// Run returns a run whole. Returns ErrNotFound, also for a run of another tenant; and ErrPayload with the run, without
+	// what cannot be read of it.
 	Run(ctx context.Context, t tenant.ID, run RunID) (Run, error)
 	// Runs lists runs. Returns ErrConflict for a cursor that is not from here.
 	Runs(ctx context.Context, t tenant.ID, f Filter) (Page, error)
 	// Entries returns at most limit entries from seq on, in order, fewer when their bytes pass 8 MiB but
-	// at least one. Returns ErrNotFound.
+	// at least one. Returns ErrNotFound and ErrPayload.
 	Entries(ctx context.Context, t tenant.ID, run RunID, from int64, limit int) ([]Entry, error)
-	// Arrivals returns the open part of a run's inbox after a position, in order. Returns ErrNotFound.
+	// Arrivals returns the open part of a run's inbox after a position, in order. Returns ErrNotFound and ErrPayload.
 	Arrivals(ctx context.Context, t tenant.ID, run RunID, after int64) ([]Arrival, error)
-	// Published returns a run's values by key. Returns ErrNotFound.
+	// Published returns a run's values by key. Returns ErrNotFound and ErrPayload.
 	Published(ctx context.Context, t tenant.ID, run RunID) ([]Published, error)
 }
 
@@ -87,6 +88,8 @@ type Claim struct {
 	Run   Run
 	// StolenFrom names the dead owner, "" when there was none.
 	StolenFrom string
+	// Unreadable is why Run.Input is left out: it wraps ErrPayload.
+	Unreadable error
 }
 
 // Want says what a claim is to find.

@@ -47,6 +47,7 @@ var Codes = []Code{
 	{Code: "signal_conflict", Status: 409, Title: "The signal's id was used for another signal to the run", Fix: "use a new id for a new signal"},
 	{Code: "signals_queued", Status: 429, Title: "Too many signals, or bytes of them, wait for the run", Fix: "send later, when the run has taken some", Retryable: true},
 	{Code: "pipeline_changed", Status: 409, Title: "The run began on a host that prepares modules otherwise", Fix: "use a host of the version that it began on"},
+	{Code: "payload_unreadable", Status: 500, Title: "A payload is damaged or missing in the journal's database", Fix: "restore it from a backup"},
 	// Results.
 	{Code: "run_failed", Status: 409, Title: "The run has failed and has no output", Fix: "reprise run journal shows how it came to that"},
 	{Code: "run_cancelled", Status: 409, Title: "The run was cancelled and has no output"},

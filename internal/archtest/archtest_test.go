@@ -27,8 +27,8 @@ var edges = map[string][]string{
 	"modules/watch":         {"modules", "abi"},
 	"journal":               {"abi", "tenant", "modules"},
 	"journal/internal/...":  {"journal", "internal/failpoint"},
-	"journal/sqlite":        {"abi", "tenant", "modules", "journal", "journal/internal/durable", "internal/failpoint"},
-	"journal/postgres":      {"abi", "tenant", "modules", "journal", "journal/internal/durable", "internal/failpoint"},
+	"journal/sqlite":        {"abi", "tenant", "modules", "journal", "journal/internal/durable", "journal/internal/payload", "internal/failpoint"},
+	"journal/postgres":      {"abi", "tenant", "modules", "journal", "journal/internal/durable", "journal/internal/payload", "internal/failpoint"},
 	"journal/journaltest":   {"abi", "tenant", "modules", "journal"},
 	"host/effect":           {"abi", "tenant"},
 	"host/effect/http":      {"abi", "tenant", "host/effect"},
@@ -59,6 +59,7 @@ var owners = map[string][]string{
 	"modernc.org/sqlite":               {"journal/sqlite"},
 	"github.com/urfave/cli/v2":         {"cmd/host"},
 	"github.com/fsnotify/fsnotify":     {"modules/watch"},
+	"github.com/klauspost/compress":    {"journal/internal/payload"},
 	"github.com/pressly/goose/v3":      {"journal/sqlite", "journal/postgres"},
 	"github.com/danielgtaylor/huma/v2": {"host/api"},
 }

@@ -53,6 +53,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"Read", testRead},
 		{"List", testList},
 		{"Bytes", testBytes},
+		{"Payloads", testPayloads},
 		{"Tenants", testTenants},
 		{"Modules", testModules},
 		{"Aliases", testAliases},

@@ -102,7 +102,7 @@ func (m *machine) create(rt *rapid.T) {
 	r := journal.Run{Tenant: pick(rt, "tenant", m.tenants), ID: journal.NewRunID(), Workflow: "order", Digest: m.f.digest,
 		Key:            rapid.SampledFrom([]string{"", "", "k1", "k2"}).Draw(rt, "key"),
 		IdempotencyKey: rapid.SampledFrom([]string{"", "", "i1", "i2"}).Draw(rt, "idempotency key"),
-		Input:          []byte(rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "input"))}
+		Input:          m.payload(rt, "input", "a", "b")}
 	got, created, err := m.f.Store.Create(m.f.Context(), r)
 	want, wantCreated, wantErr := m.model.create(r)
 	m.same(rt, "create", err, wantErr)
@@ -112,10 +112,20 @@ func (m *machine) create(rt *rapid.T) {
 	m.touched = want
 }
 
+// payload is one of some, sometimes the one that is too large for its row.
+func (m *machine) payload(rt *rapid.T, what string, from ...string) []byte {
+	if rapid.IntRange(0, 5).Draw(rt, what+" is large") == 0 {
+		return largePayload
+	}
+	return []byte(rapid.SampledFrom(from).Draw(rt, what))
+}
+
+var largePayload = sized(100_000, "large")
+
 func (m *machine) signal(rt *rapid.T) {
 	r := pick(rt, "run", m.runs)
 	id := rapid.SampledFrom([]string{"s1", "s2", "s3", "s4"}).Draw(rt, "id")
-	payload := []byte(rapid.SampledFrom([]string{"p", "p", "p", "q"}).Draw(rt, "payload"))
+	payload := m.payload(rt, "payload", "p", "p", "p", "q")
 	dup, err := m.f.Store.Signal(m.f.Context(), r.Tenant, r.ID, id, "paid", payload)
 	wantDup, wantErr := m.model.signal(r, id, "paid", payload)
 	m.same(rt, "signal", err, wantErr)
@@ -256,11 +266,13 @@ func (m *machine) batch(rt *rapid.T, r *modelRun) journal.Batch {
 	offset := rapid.SampledFrom([]int64{0, 0, 0, 0, 0, 0, -1, 1}).Draw(rt, "offset")
 	b.Entries = entries(max(0, r.NextSeq+offset), rapid.IntRange(0, 2).Draw(rt, "entries"))
 	for i := range b.Entries {
-		b.Entries[i].Payload = []byte(rapid.SampledFrom([]string{"p", "p", "q"}).Draw(rt, "payload"))
+		b.Entries[i].Payload = m.payload(rt, "payload", "p", "p", "q")
 	}
 	if rapid.Bool().Draw(rt, "stash") {
 		op := rapid.Int32Range(1, 2).Draw(rt, "op")
-		b.Stash = append(b.Stash, rapid.SampledFrom([]journal.Arrival{done(op, "x"), done(op, "y"), retry(op, 1), retry(op, 2)}).Draw(rt, "arrival"))
+		a := rapid.SampledFrom([]journal.Arrival{done(op, "x"), done(op, "y"), retry(op, 1), retry(op, 2)}).Draw(rt, "arrival")
+		a.Payload = m.payload(rt, "outcome", string(a.Payload))
+		b.Stash = append(b.Stash, a)
 	}
 	if rapid.Bool().Draw(rt, "observe") {
 		b.Observed = append(b.Observed, rapid.SampledFrom([]string{"signal:s1", "signal:s2", "cancel", "op:1", "op:2"}).Draw(rt, "observed"))
@@ -274,7 +286,7 @@ func (m *machine) batch(rt *rapid.T, r *modelRun) journal.Batch {
 				b.Next.WakeAt = m.f.now().Add(modelTimer)
 			}
 		case journal.Completed:
-			b.Next.Output = []byte("out")
+			b.Next.Output = m.payload(rt, "output", "out")
 		case journal.Failed:
 			b.Next.Failure = []byte(`{"code":"x"}`)
 		}

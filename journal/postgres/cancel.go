@@ -21,7 +21,7 @@ const lockRunSQL = runSQL + ` FOR UPDATE`
 // Primary key. The run is locked and in a state in which nobody owns it.
 const cancelAtOnceSQL = `
 WITH clock AS MATERIALIZED (SELECT reprise.reprise_now() AS now)
-UPDATE reprise.runs r SET state = 'cancelled', cancel_requested = true, failure = $3, reason = '', waiting = '', wake_at = NULL,
+UPDATE reprise.runs r SET state = 'cancelled', cancel_requested = true, failure_held = $3, reason = '', waiting = '', wake_at = NULL,
   updated_at = clock.now, finished_at = clock.now
 FROM clock WHERE r.tenant = $1 AND r.id = $2
 RETURNING ` + runColumns
@@ -41,7 +41,7 @@ run AS (
   FROM clock WHERE r.tenant = $1 AND r.id = $2
   RETURNING r.*
 ), arrival AS (
-  INSERT INTO reprise.inbox (tenant, run, id, pos, kind, op, name, payload, at)
+  INSERT INTO reprise.inbox (tenant, run, id, pos, kind, op, name, payload_held, at)
   SELECT run.tenant, run.no, $3, run.inbox_pos, 'cancel', $5, '', $4, clock.now FROM run, clock
 )
 SELECT ` + runColumns + ` FROM run r`
@@ -67,18 +67,21 @@ func (s *Store) cancelLocked(ctx context.Context, tx pgx.Tx, t tenant.ID, run jo
 	r, err := s.oneRun(ctx, tx, lockRunSQL, string(t), uuidOf(run))
 	switch {
 	case err != nil:
-		return r, err
+		return r.Run, err
 	case r.State.Terminal() && r.CancelRequested:
-		return r, nil
+		return s.readable(ctx, tx, r)
 	case r.State.Terminal():
-		return r, fmt.Errorf("the run has ended as %s: %w", r.State, journal.ErrState)
+		return r.Run, fmt.Errorf("the run has ended as %s: %w", r.State, journal.ErrState)
 	case r.State == journal.Blocked || r.State == journal.Paused || r.State == journal.Ready && r.NextSeq == 0:
 		failure := abi.NewFailure(abi.CodeCancelled, "%s", reason).Encode()
-		return s.oneRun(ctx, tx, cancelAtOnceSQL, string(t), uuidOf(run), failure)
-	case r.CancelRequested:
-		return r, nil
+		r, err = s.oneRun(ctx, tx, cancelAtOnceSQL, string(t), uuidOf(run), failure)
+	case !r.CancelRequested:
+		r, err = s.oneRun(ctx, tx, cancelRequestSQL, string(t), uuidOf(run), []byte(cancelID), []byte(reason), journal.NoOp)
 	}
-	return s.oneRun(ctx, tx, cancelRequestSQL, string(t), uuidOf(run), []byte(cancelID), []byte(reason), journal.NoOp)
+	if err != nil {
+		return journal.Run{}, err
+	}
+	return s.readable(ctx, tx, r)
 }
 
 // Primary key.
@@ -92,10 +95,14 @@ RETURNING ` + runColumns
 // second time meanwhile, for another reason.
 func (s *Store) Resume(ctx context.Context, t tenant.ID, run journal.RunID) (r journal.Run, err error) {
 	durable.ResumeBefore.Hit()
+	var held heldRun
 	err = s.retry(ctx, false, func(ctx context.Context) error {
-		r, err = s.oneRun(ctx, s.pool, resumeSQL, string(t), uuidOf(run))
+		held, err = s.oneRun(ctx, s.pool, resumeSQL, string(t), uuidOf(run))
 		return err
 	})
+	if err == nil {
+		r, err = s.readable(ctx, s.pool, held)
+	}
 	if err != nil {
 		if errors.Is(err, journal.ErrNotFound) {
 			if there, rerr := s.Run(ctx, t, run); rerr == nil {

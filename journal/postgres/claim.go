@@ -17,18 +17,25 @@ import (
 	"reprise/internal/failpoint"
 	"reprise/journal"
 	"reprise/journal/internal/durable"
+	"reprise/journal/internal/payload"
+	"reprise/tenant"
 )
 
 // Claim implements journal.Claimer. A claim whose answer was lost would leave runs with a live owner
 // that does not know of them; so each try marks what it takes with a nonce, and the next try of the
 // node hands out what an unanswered one took.
 func (s *Store) Claim(ctx context.Context, node string, w journal.Want) (journal.Claims, error) {
-	var got journal.Claims
+	var got claims
 	err := s.retry(ctx, true, func(ctx context.Context) error {
 		nonce := rand.Int64()
 		var err error
 		got, err = s.claimOnce(ctx, claimArgs(node, w, nonce, s.lostClaims.of(node)))
-		if err != nil && fateOf(err) != undone && !errors.Is(err, journal.ErrNodeLapsed) {
+		lost := err != nil && fateOf(err) != undone && !errors.Is(err, journal.ErrNodeLapsed)
+		if err == nil {
+			err = s.fillClaims(ctx, &got)
+			lost = err != nil
+		}
+		if lost {
 			s.lostClaims.add(node, nonce)
 		}
 		return err
@@ -36,21 +43,54 @@ func (s *Store) Claim(ctx context.Context, node string, w journal.Want) (journal
 	if err != nil {
 		return journal.Claims{}, fmt.Errorf("claim for node %s: %w", node, err)
 	}
-	if len(got.Claims) > 0 {
+	if len(got.Claims.Claims) > 0 {
 		durable.ClaimAfter.Hit()
 	}
-	return got, nil
+	return got.Claims, nil
+}
+
+// claims are claims whose inputs may be digests.
+type claims struct {
+	journal.Claims
+	large []bool // of each claim, whether its input is
+}
+
+// fillClaims reads the large inputs, a tenant at a time.
+func (s *Store) fillClaims(ctx context.Context, c *claims) error {
+	byTenant := map[tenant.ID][]int{}
+	for i, large := range c.large {
+		if large {
+			t := c.Claims.Claims[i].Lease.Tenant
+			byTenant[t] = append(byTenant[t], i)
+		}
+	}
+	for t, those := range byTenant {
+		var w payload.Wanted
+		for _, i := range those {
+			w.Add(&c.Claims.Claims[i].Run.Input, true)
+		}
+		err := s.fill(ctx, s.pool, t, &w)
+		if err != nil && !errors.Is(err, journal.ErrPayload) {
+			return err
+		}
+		for _, i := range those {
+			if r := &c.Claims.Claims[i]; r.Run.Input == nil {
+				r.Unreadable = err
+			}
+		}
+	}
+	return nil
 }
 
 // claimOnce runs the statement. Only an armed failpoint needs to know before the commit whether
 // something is claimed, which takes a transaction of more than one statement.
-func (s *Store) claimOnce(ctx context.Context, args []any) (got journal.Claims, err error) {
+func (s *Store) claimOnce(ctx context.Context, args []any) (got claims, err error) {
 	if !strings.HasPrefix(os.Getenv(failpoint.Env), "store.claim.before") {
 		return s.claim(ctx, s.pool, args)
 	}
 	err = s.inTx(ctx, func(tx pgx.Tx) error {
 		got, err = s.claim(ctx, tx, args)
-		if len(got.Claims) > 0 {
+		if len(got.Claims.Claims) > 0 {
 			durable.ClaimBefore.Hit()
 		}
 		return err
@@ -71,8 +111,8 @@ func claimArgs(node string, w journal.Want, nonce int64, lost []int64) []any {
 	return []any{node, int64(max(w.Limit, 0)), nonce, lost, tenants, runs, most}
 }
 
-func (s *Store) claim(ctx context.Context, q querier, args []any) (journal.Claims, error) {
-	got := journal.Claims{NextDue: -1}
+func (s *Store) claim(ctx context.Context, q querier, args []any) (claims, error) {
+	got := claims{Claims: journal.Claims{NextDue: -1}}
 	rows, err := q.Query(ctx, s.in(claimSQL), args...)
 	if err != nil {
 		return got, err
@@ -101,7 +141,8 @@ func (s *Store) claim(ctx context.Context, q querier, args []any) (journal.Claim
 		if claimed {
 			r := w.run()
 			l := journal.Lease{Tenant: r.Tenant, Run: r.ID, Node: r.Owner, Token: r.Token}
-			got.Claims = append(got.Claims, journal.Claim{Lease: l, Run: r, StolenFrom: stolen})
+			got.Claims.Claims = append(got.Claims.Claims, journal.Claim{Lease: l, Run: r.Run, StolenFrom: stolen})
+			got.large = append(got.large, r.large.input)
 		}
 	}
 	return got, rows.Err()

@@ -13,11 +13,13 @@ func groupStatement(group []*commit) (sql string, args []any) {
 	var as stashRows
 	var os observedRows
 	var ps publishedRows
+	large := false
 	for i, c := range group {
 		n := int64(i + 1)
+		large = large || c.packed != nil
 		bs.add(c)
 		for _, e := range c.batch.Entries {
-			es.add(n, e)
+			es.add(n, e, c.packed)
 		}
 		observed := make(map[string]bool, len(c.batch.Observed))
 		for _, id := range c.batch.Observed {
@@ -27,19 +29,23 @@ func groupStatement(group []*commit) (sql string, args []any) {
 			}
 		}
 		for _, a := range c.batch.Stash {
-			as.add(n, a, observed[a.ID])
+			as.add(n, a, observed[a.ID], c.packed)
 		}
 		for _, p := range c.batch.Published {
-			ps.add(n, p)
+			ps.add(n, p, c.packed)
 		}
 	}
 	args = append(bs.args(), es.args()...)
-	if len(as.batch)+len(os.batch)+len(ps.batch) == 0 {
+	if !large && len(as.batch)+len(os.batch)+len(ps.batch) == 0 {
 		return entriesOnlySQL, args
 	}
 	args = append(args, as.args()...)
 	args = append(args, os.args()...)
-	return wholeSQL, append(args, ps.args()...)
+	args = append(args, ps.args()...)
+	if !large {
+		return wholeSQL, args
+	}
+	return largeSQL, append(args, largeArgs(group)...)
 }
 
 // batchRows are the columns of b in the statement.
@@ -78,8 +84,8 @@ func (r *batchRows) add(c *commit) {
 	r.wake = append(r.wake, nullTime(n.WakeAt))
 	r.waiting = append(r.waiting, n.Waiting)
 	r.reason = append(r.reason, n.Reason)
-	r.output = append(r.output, n.Output)
-	r.failure = append(r.failure, n.Failure)
+	r.output = append(r.output, c.packed.held(n.Output))
+	r.failure = append(r.failure, c.packed.held(n.Failure))
 	r.keep = append(r.keep, n.KeepAttempts)
 	r.ends = append(r.ends, n.State != "" && n.State.Terminal())
 	r.release = append(r.release, c.release)
@@ -104,16 +110,16 @@ type entryRows struct {
 	at               []pgtype.Timestamptz
 }
 
-func (r *entryRows) add(batch int64, e journal.Entry) {
+func (r *entryRows) add(batch int64, e journal.Entry, p *packed) {
 	r.batch = append(r.batch, batch)
 	r.seq = append(r.seq, e.Seq)
 	r.kind = append(r.kind, string(e.Kind))
 	r.op = append(r.op, e.Op)
 	r.name = append(r.name, []byte(e.Name))
-	r.request = append(r.request, e.Request)
+	r.request = append(r.request, p.held(e.Request))
 	r.options = append(r.options, e.Options)
 	r.status = append(r.status, int32(e.Status))
-	r.payload = append(r.payload, e.Payload)
+	r.payload = append(r.payload, p.held(e.Payload))
 	r.issued = append(r.issued, e.Issued)
 	r.trail = append(r.trail, int64(e.Trail))
 	r.at = append(r.at, pgtype.Timestamptz{Time: e.At, Valid: true})
@@ -137,14 +143,14 @@ type stashRows struct {
 	observed []bool
 }
 
-func (r *stashRows) add(batch int64, a journal.Arrival, observed bool) {
+func (r *stashRows) add(batch int64, a journal.Arrival, observed bool, p *packed) {
 	r.batch = append(r.batch, batch)
 	r.id = append(r.id, []byte(a.ID))
 	r.kind = append(r.kind, string(a.Kind))
 	r.op = append(r.op, a.Op)
 	r.name = append(r.name, []byte(a.Name))
 	r.status = append(r.status, int32(a.Status))
-	r.payload = append(r.payload, a.Payload)
+	r.payload = append(r.payload, p.held(a.Payload))
 	r.attempt = append(r.attempt, int32(a.Attempt))
 	r.retryAt = append(r.retryAt, nullTime(a.RetryAt))
 	r.observed = append(r.observed, observed)
@@ -174,10 +180,10 @@ type publishedRows struct {
 	value [][]byte
 }
 
-func (r *publishedRows) add(batch int64, p journal.Published) {
+func (r *publishedRows) add(batch int64, v journal.Published, p *packed) {
 	r.batch = append(r.batch, batch)
-	r.key = append(r.key, []byte(p.Key))
-	r.value = append(r.value, p.Value)
+	r.key = append(r.key, []byte(v.Key))
+	r.value = append(r.value, p.held(v.Value))
 }
 
 func (r *publishedRows) args() []any { return []any{r.batch, r.key, r.value} }

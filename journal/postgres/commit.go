@@ -17,6 +17,7 @@ var errClosed = errors.New("the store is closed")
 type commit struct {
 	lease   journal.Lease
 	batch   journal.Batch // normalised
+	packed  *packed       // its large payloads
 	release int64
 	done    chan result // of one
 }
@@ -52,8 +53,9 @@ func (s *Store) commit(ctx context.Context, l journal.Lease, b journal.Batch) (j
 	before, after := durable.Commit(b)
 	before.Hit()
 	release := releaseHash(l, b)
+	packed := pack(b)
 	for range maxTries {
-		r := s.submit(ctx, &commit{lease: l, batch: b, release: release, done: make(chan result, 1)})
+		r := s.submit(ctx, &commit{lease: l, batch: b, packed: packed, release: release, done: make(chan result, 1)})
 		if r.err == nil && !r.written {
 			r.state, r.err = s.explain(ctx, l, b, release)
 		}

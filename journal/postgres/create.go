@@ -7,17 +7,30 @@ import (
 
 	"reprise/journal"
 	"reprise/journal/internal/durable"
+	"reprise/journal/internal/payload"
 )
 
 // Primary key of modules; the unique indexes of runs decide what is in the way.
-const createSQL = `
-WITH clock AS MATERIALIZED (SELECT reprise.reprise_now() AS now)
-INSERT INTO reprise.runs AS r (tenant, id, key, idempotency_key, workflow, digest, entry, input, state, wake_at, created_at, updated_at)
-SELECT $1, $2, $3, $4, $5, m.digest, $7, $8, 'ready', clock.now, clock.now, clock.now
+const createText = `
+WITH clock AS MATERIALIZED (SELECT reprise.reprise_now() AS now){,
+run AS (}
+INSERT INTO reprise.runs AS r (tenant, id, key, idempotency_key, workflow, digest, entry, input_held, state, wake_at, created_at, updated_at{, input_large})
+SELECT $1, $2, $3, $4, $5, m.digest, $7, $8, 'ready', clock.now, clock.now, clock.now{, true}
 FROM reprise.modules m, clock
 WHERE m.tenant = $1 AND m.digest = $6
 ON CONFLICT DO NOTHING
-RETURNING ` + runColumns
+RETURNING {r.*
+),
+p AS MATERIALIZED (SELECT $1::text AS tenant, $8::bytea AS digest, $9::bigint AS size, $10::smallint AS codec, $11::bytea AS bytes, $12::interval AS grace),
+named AS MATERIALIZED (SELECT run.tenant, run.no AS run, $8::bytea AS digest, 0::smallint AS place, ''::bytea AS id FROM run),` +
+	storePayloads + `
+SELECT ` + runColumns + ` FROM run r|` + runColumns + `}`
+
+// Of a large input $8 is the digest.
+var (
+	createSQL      = choose(false, createText)
+	createLargeSQL = choose(true, createText)
+)
 
 // Indexes runs_idempotency_key, runs_key and the primary key, the first that matches.
 const inTheWaySQL = `
@@ -53,19 +66,29 @@ func (s *Store) Create(ctx context.Context, r journal.Run) (journal.Run, bool, e
 }
 
 func (s *Store) createOnce(ctx context.Context, r journal.Run) (journal.Run, bool, error) {
+	sql, args := createSQL, []any{string(r.Tenant), uuidOf(r.ID), []byte(r.Key), []byte(r.IdempotencyKey), r.Workflow, string(r.Digest), []byte(r.Entry), r.Input}
+	if payload.Large(r.Input) {
+		p := payload.Pack(r.Input)
+		sql, args[7] = createLargeSQL, p.Digest
+		args = append(args, p.Size, int16(p.Codec), p.Bytes, payload.Grace)
+	}
 	// What is in the way of an insert may be gone when one looks for it; then the insert is tried again.
 	for range maxTries {
-		got, err := s.oneRun(ctx, s.pool, createSQL, string(r.Tenant), uuidOf(r.ID), []byte(r.Key), []byte(r.IdempotencyKey),
-			r.Workflow, string(r.Digest), []byte(r.Entry), r.Input)
+		got, err := s.oneRun(ctx, s.pool, sql, args...)
+		if err == nil {
+			got.Input, got.large.input = r.Input, false
+		}
 		if !errors.Is(err, journal.ErrNotFound) {
-			return got, err == nil, err
+			return got.Run, err == nil, err
 		}
 		got, err = s.oneRun(ctx, s.pool, inTheWaySQL, string(r.Tenant), uuidOf(r.ID), []byte(r.IdempotencyKey), []byte(r.Key))
 		switch {
 		case err == nil && sameStart(got, r):
-			return got, false, nil
+			run, err := s.whole(ctx, s.pool, got)
+			return run, false, err
 		case err == nil:
-			return got, false, fmt.Errorf("run %s is in the way: %w", got.ID, journal.ErrConflict)
+			run, err := s.whole(ctx, s.pool, got)
+			return run, false, errors.Join(fmt.Errorf("run %s is in the way: %w", got.ID, journal.ErrConflict), err)
 		case !errors.Is(err, journal.ErrNotFound):
 			return journal.Run{}, false, err
 		}
@@ -78,8 +101,12 @@ func (s *Store) createOnce(ctx context.Context, r journal.Run) (journal.Run, boo
 
 // sameStart says whether got answers the start r: it was made by the same request, under the same
 // idempotency key or else the same id.
-func sameStart(got, r journal.Run) bool {
-	same := got.Workflow == r.Workflow && got.Entry == r.Entry && got.Key == r.Key && string(got.Input) == string(r.Input)
+func sameStart(got heldRun, r journal.Run) bool {
+	input := r.Input
+	if got.large.input {
+		input = payload.Digest(input)
+	}
+	same := got.Workflow == r.Workflow && got.Entry == r.Entry && got.Key == r.Key && string(got.Input) == string(input)
 	if r.IdempotencyKey != "" && got.IdempotencyKey == r.IdempotencyKey {
 		return same
 	}

@@ -139,8 +139,8 @@ func TestALostClaimIsHandedOutOnce(t *testing.T) {
 	node := f.register("n1")
 	lost, err := f.s.claim(t.Context(), f.s.pool, claimArgs(node, journal.Want{Limit: 10}, 77, nil))
 	f.must(err)
-	if len(lost.Claims) != 1 {
-		t.Fatalf("claims: got %d, want 1", len(lost.Claims))
+	if len(lost.Claims.Claims) != 1 {
+		t.Fatalf("claims: got %d, want 1", len(lost.Claims.Claims))
 	}
 	f.s.lostClaims.add(node, 77) // as if the answer had not come
 	other := f.register("n2")
@@ -149,8 +149,8 @@ func TestALostClaimIsHandedOutOnce(t *testing.T) {
 	}
 	again, err := f.s.Claim(t.Context(), node, journal.Want{Limit: 10})
 	f.must(err)
-	if len(again.Claims) != 1 || again.Claims[0].Lease != lost.Claims[0].Lease || again.Claims[0].Run.ID != r.ID || again.Claims[0].Run.Attempts != 1 {
-		t.Fatalf("next claim: got %+v, want the lost one, %+v", again.Claims, lost.Claims)
+	if len(again.Claims) != 1 || again.Claims[0].Lease != lost.Claims.Claims[0].Lease || again.Claims[0].Run.ID != r.ID || again.Claims[0].Run.Attempts != 1 {
+		t.Fatalf("next claim: got %+v, want the lost one, %+v", again.Claims, lost.Claims.Claims)
 	}
 	if cs, err := f.s.Claim(t.Context(), node, journal.Want{Limit: 10}); err != nil || len(cs.Claims) != 0 {
 		t.Errorf("the claim after it: got %v, %v, want nothing", cs.Claims, err)

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -177,4 +178,8 @@ func (f *fixture) waitFor(what string, ok func() bool) {
 			f.Fatalf("gave up waiting for %s", what)
 		}
 	}
+}
+
+func isErr(err, want error) bool {
+	return want == nil && err == nil || want != nil && errors.Is(err, want)
 }

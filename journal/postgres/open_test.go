@@ -69,32 +69,6 @@ func TestOpenTwiceFindsTheSchemaUpToDate(t *testing.T) {
 	}
 }
 
-// TestQueuedBytesOfAnOlderSchema: a schema without the column gets it with what waits in its inboxes.
-func TestQueuedBytesOfAnOlderSchema(t *testing.T) {
-	b := newTestbed(t)
-	f := newFixtureOn(t, b)
-	ls := f.ownedMany(2)
-	for i, size := range []int{100, 20, 3} {
-		_, err := f.s.Signal(t.Context(), acme, ls[0].Run, fmt.Sprint(i), "paid", make([]byte, size))
-		f.must(err)
-	}
-	_, err := f.s.Commit(t.Context(), ls[0], journal.Batch{Observed: []string{"signal:1"}})
-	f.must(err)
-	b.exec(t, `ALTER TABLE reprise.runs DROP COLUMN queued_bytes`)
-	b.exec(t, `DROP INDEX reprise.runs_waiting_of`)
-	b.exec(t, `ALTER TABLE reprise.nodes DROP COLUMN timeline`)
-	b.exec(t, `DROP FUNCTION reprise.reprise_timeline()`)
-	b.exec(t, `DELETE FROM reprise.schema_version WHERE version_id > 1`)
-	b.open(t)
-	for i, want := range []int64{103, 0} {
-		var got int64
-		f.must(f.conn.QueryRow(t.Context(), `SELECT queued_bytes FROM reprise.runs WHERE id = $1`, uuidOf(ls[i].Run)).Scan(&got))
-		if got != want {
-			t.Errorf("run %d: got %d queued bytes, want %d", i, got, want)
-		}
-	}
-}
-
 func TestOpenRefusesANewerSchema(t *testing.T) {
 	b := newTestbed(t)
 	b.open(t)

@@ -12,15 +12,21 @@ import (
 
 	"reprise/abi"
 	"reprise/journal"
+	"reprise/journal/internal/payload"
 	"reprise/tenant"
 )
 
 // Primary keys of runs and entries. The sizes of the entries before are summed without reading their
-// bytes, and nothing beyond the bound is sent.
+// bytes, and nothing beyond the bound is sent. Of a large payload it is the digest that is sent; its size is found by the
+// primary key of payloads.
 const entriesSQL = `
-SELECT e.seq, e.kind, e.op, e.name, e.request, e.options, e.status, e.payload, e.issued, e.trail, e.token, e.at
+SELECT e.seq, e.kind, e.op, e.name, e.request_held, e.request_large, e.options, e.status, e.payload_held, e.payload_large, e.issued, e.trail, e.token, e.at
 FROM (
-  SELECT e.*, sum(coalesce(octet_length(e.request), 0) + coalesce(octet_length(e.options), 0) + coalesce(octet_length(e.payload), 0))
+  SELECT e.*, sum(coalesce(CASE WHEN e.request_large
+        THEN (SELECT p.size FROM reprise.payloads p WHERE p.tenant = e.tenant AND p.digest = e.request_held) ELSE octet_length(e.request_held) END, 0)
+      + coalesce(octet_length(e.options), 0)
+      + coalesce(CASE WHEN e.payload_large
+        THEN (SELECT p.size FROM reprise.payloads p WHERE p.tenant = e.tenant AND p.digest = e.payload_held) ELSE octet_length(e.payload_held) END, 0))
     OVER (ORDER BY e.seq) AS bytes
   FROM (
     SELECT e.* FROM reprise.entries e
@@ -44,7 +50,11 @@ func (s *Store) Entries(ctx context.Context, t tenant.ID, run journal.RunID, fro
 		if err != nil {
 			return 0, err
 		}
-		es, err = pgx.CollectRows(rows, scanEntry)
+		held, err := pgx.CollectRows(rows, scanEntry)
+		if err != nil {
+			return 0, err
+		}
+		es, err = s.wholeEntries(ctx, t, held)
 		return len(es), err
 	})
 	if err != nil {
@@ -53,13 +63,30 @@ func (s *Store) Entries(ctx context.Context, t tenant.ID, run journal.RunID, fro
 	return es, nil
 }
 
-func scanEntry(row pgx.CollectableRow) (journal.Entry, error) {
-	var e journal.Entry
+// heldEntry is an entry as its row holds it: what is large is a digest.
+type heldEntry struct {
+	journal.Entry
+	large struct{ request, payload bool }
+}
+
+func (s *Store) wholeEntries(ctx context.Context, t tenant.ID, held []heldEntry) ([]journal.Entry, error) {
+	es := make([]journal.Entry, len(held))
+	var w payload.Wanted
+	for i, h := range held {
+		es[i] = h.Entry
+		w.Add(&es[i].Request, h.large.request)
+		w.Add(&es[i].Payload, h.large.payload)
+	}
+	return es, s.fill(ctx, s.pool, t, &w)
+}
+
+func scanEntry(row pgx.CollectableRow) (heldEntry, error) {
+	var e heldEntry
 	var name []byte
 	var trail int64
 	var status int32
 	var at pgtype.Timestamptz
-	err := row.Scan(&e.Seq, &e.Kind, &e.Op, &name, &e.Request, &e.Options, &status, &e.Payload, &e.Issued, &trail, &e.Token, &at)
+	err := row.Scan(&e.Seq, &e.Kind, &e.Op, &name, &e.Request, &e.large.request, &e.Options, &status, &e.Payload, &e.large.payload, &e.Issued, &trail, &e.Token, &at)
 	e.Name, e.Trail, e.Status, e.At = string(name), uint64(trail), abi.Status(status), fromTime(at)
 	return e, err
 }
@@ -67,7 +94,7 @@ func scanEntry(row pgx.CollectableRow) (journal.Entry, error) {
 // readOf runs a query about a run that yields a number of rows, and when there are none looks whether there is such a
 // run at all. Returns ErrNotFound when there is not.
 func (s *Store) readOf(ctx context.Context, t tenant.ID, run journal.RunID, query func(ctx context.Context) (int, error)) error {
-	return s.retry(ctx, true, func(ctx context.Context) error {
+	return s.read(ctx, func(ctx context.Context) error {
 		if n, err := query(ctx); n > 0 || err != nil {
 			return err
 		}
@@ -85,7 +112,7 @@ const runThereSQL = `SELECT EXISTS (SELECT FROM reprise.runs r WHERE r.tenant = 
 
 // Primary key of runs, index inbox_open.
 const arrivalsSQL = `
-SELECT i.id, i.pos, i.kind, i.op, i.name, i.status, i.payload, i.attempt, i.retry_at, i.at
+SELECT i.id, i.pos, i.kind, i.op, i.name, i.status, i.payload_held, i.payload_large, i.attempt, i.retry_at, i.at
 FROM reprise.inbox i
 WHERE i.tenant = $1 AND i.run = (SELECT r.no FROM reprise.runs r WHERE r.tenant = $1 AND r.id = $2) AND i.open AND i.pos > $3
 ORDER BY i.pos`
@@ -97,16 +124,25 @@ func (s *Store) Arrivals(ctx context.Context, t tenant.ID, run journal.RunID, af
 		if err != nil {
 			return 0, err
 		}
+		var large []bool
 		as, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (journal.Arrival, error) {
+			large = append(large, false)
 			var a journal.Arrival
 			var id, name []byte
 			var status int32
 			var retry, at pgtype.Timestamptz
-			err := row.Scan(&id, &a.Pos, &a.Kind, &a.Op, &name, &status, &a.Payload, &a.Attempt, &retry, &at)
+			err := row.Scan(&id, &a.Pos, &a.Kind, &a.Op, &name, &status, &a.Payload, &large[len(large)-1], &a.Attempt, &retry, &at)
 			a.ID, a.Name, a.Status, a.RetryAt, a.At = string(id), string(name), abi.Status(status), fromTime(retry), fromTime(at)
 			return a, err
 		})
-		return len(as), err
+		if err != nil {
+			return 0, err
+		}
+		var w payload.Wanted
+		for i := range as {
+			w.Add(&as[i].Payload, large[i])
+		}
+		return len(as), s.fill(ctx, s.pool, t, &w)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("arrivals of run %s: %w", run, err)
@@ -116,7 +152,7 @@ func (s *Store) Arrivals(ctx context.Context, t tenant.ID, run journal.RunID, af
 
 // Primary keys of runs and published.
 const publishedSQL = `
-SELECT p.key, p.value, p.at FROM reprise.published p
+SELECT p.key, p.value_held, p.value_large, p.at FROM reprise.published p
 WHERE p.tenant = $1 AND p.run = (SELECT r.no FROM reprise.runs r WHERE r.tenant = $1 AND r.id = $2)
 ORDER BY p.key`
 
@@ -127,15 +163,24 @@ func (s *Store) Published(ctx context.Context, t tenant.ID, run journal.RunID) (
 		if err != nil {
 			return 0, err
 		}
+		var large []bool
 		ps, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (journal.Published, error) {
+			large = append(large, false)
 			var p journal.Published
 			var key []byte
 			var at pgtype.Timestamptz
-			err := row.Scan(&key, &p.Value, &at)
+			err := row.Scan(&key, &p.Value, &large[len(large)-1], &at)
 			p.Key, p.At = string(key), fromTime(at)
 			return p, err
 		})
-		return len(ps), err
+		if err != nil {
+			return 0, err
+		}
+		var w payload.Wanted
+		for i := range ps {
+			w.Add(&ps[i].Value, large[i])
+		}
+		return len(ps), s.fill(ctx, s.pool, t, &w)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("published values of run %s: %w", run, err)
@@ -147,8 +192,8 @@ func (s *Store) Published(ctx context.Context, t tenant.ID, run journal.RunID) (
 const runsSQL = `
 SELECT ` + runColumns + `
 FROM (
-  SELECT r.no, r.tenant, r.id, r.key, r.idempotency_key, r.workflow, r.digest, r.entry, NULL::bytea AS input,
-    r.state, r.reason, r.waiting, NULL::bytea AS output, NULL::bytea AS failure, r.attempts,
+  SELECT r.no, r.tenant, r.id, r.key, r.idempotency_key, r.workflow, r.digest, r.entry, NULL::bytea AS input_held, false AS input_large,
+    r.state, r.reason, r.waiting, NULL::bytea AS output_held, false AS output_large, NULL::bytea AS failure_held, false AS failure_large, r.attempts,
     r.owner, r.token, r.next_seq, r.inbox_pos, r.cancel_requested, r.wake_at, r.created_at, r.updated_at, r.finished_at
   FROM reprise.runs r
 ) r
@@ -181,7 +226,10 @@ func (s *Store) Runs(ctx context.Context, t tenant.ID, f journal.Filter) (journa
 		if err != nil {
 			return err
 		}
-		p.Runs, err = pgx.CollectRows(rows, scanRun)
+		p.Runs, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (journal.Run, error) {
+			r, err := scanRun(row)
+			return r.Run, err
+		})
 		return err
 	})
 	if err != nil {

@@ -9,20 +9,54 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"reprise/journal"
+	"reprise/journal/internal/payload"
 	"reprise/modules"
 	"reprise/tenant"
 )
 
 // runColumns are a run's columns in the order of runRow.into. A ready run has wake_at too, to be found by; that is
 // not its timer.
-const runColumns = `r.tenant, r.id, r.key, r.idempotency_key, r.workflow, r.digest, r.entry, r.input,
-  r.state, r.reason, r.waiting, r.output, r.failure, r.attempts,
+const runColumns = `r.tenant, r.id, r.key, r.idempotency_key, r.workflow, r.digest, r.entry, r.input_held, r.input_large,
+  r.state, r.reason, r.waiting, r.output_held, r.output_large, r.failure_held, r.failure_large, r.attempts,
   r.owner, r.token, r.next_seq, r.inbox_pos, r.cancel_requested,
   CASE WHEN r.state = 'waiting' THEN r.wake_at END, r.created_at, r.updated_at, r.finished_at`
 
+// heldRun is a run as its row holds it: what is large is a digest.
+type heldRun struct {
+	journal.Run
+	large struct{ input, output, failure bool }
+}
+
+// wanted are the payloads that make the run whole.
+func (r *heldRun) wanted() *payload.Wanted {
+	var w payload.Wanted
+	w.Add(&r.Input, r.large.input)
+	w.Add(&r.Output, r.large.output)
+	w.Add(&r.Failure, r.large.failure)
+	return &w
+}
+
+// whole reads what the run's row holds the digests of. Returns the run also with journal.ErrPayload, without what cannot be read.
+func (s *Store) whole(ctx context.Context, q querier, r heldRun) (journal.Run, error) {
+	err := s.fill(ctx, q, r.Tenant, r.wanted())
+	if err != nil && !errors.Is(err, journal.ErrPayload) {
+		return journal.Run{}, err
+	}
+	return r.Run, err
+}
+
+// readable is whole for a call whose answer is what it did: what cannot be read is left out.
+func (s *Store) readable(ctx context.Context, q querier, r heldRun) (journal.Run, error) {
+	run, err := s.whole(ctx, q, r)
+	if errors.Is(err, journal.ErrPayload) {
+		err = nil
+	}
+	return run, err
+}
+
 // runRow holds what a row of runColumns is scanned into.
 type runRow struct {
-	r                                journal.Run
+	r                                heldRun
 	tenant, workflow, digest, state  string
 	id                               pgtype.UUID
 	key, idempotencyKey, entry       []byte
@@ -31,13 +65,13 @@ type runRow struct {
 
 func (w *runRow) into() []any {
 	r := &w.r
-	return []any{&w.tenant, &w.id, &w.key, &w.idempotencyKey, &w.workflow, &w.digest, &w.entry, &r.Input,
-		&w.state, &r.Reason, &r.Waiting, &r.Output, &r.Failure, &r.Attempts,
+	return []any{&w.tenant, &w.id, &w.key, &w.idempotencyKey, &w.workflow, &w.digest, &w.entry, &r.Input, &r.large.input,
+		&w.state, &r.Reason, &r.Waiting, &r.Output, &r.large.output, &r.Failure, &r.large.failure, &r.Attempts,
 		&r.Owner, &r.Token, &r.NextSeq, &r.InboxPos, &r.CancelRequested,
 		&w.wake, &w.created, &w.updated, &w.finished}
 }
 
-func (w *runRow) run() journal.Run {
+func (w *runRow) run() heldRun {
 	r := w.r
 	r.Tenant, r.ID, r.State = tenant.ID(w.tenant), w.id.Bytes, journal.State(w.state)
 	r.Workflow, r.Digest = w.workflow, modules.Digest(w.digest)
@@ -46,7 +80,7 @@ func (w *runRow) run() journal.Run {
 	return r
 }
 
-func scanRun(row pgx.CollectableRow) (journal.Run, error) {
+func scanRun(row pgx.CollectableRow) (heldRun, error) {
 	var w runRow
 	err := row.Scan(w.into()...)
 	return w.run(), err
@@ -58,14 +92,14 @@ type querier interface {
 }
 
 // oneRun runs a query that yields runColumns of at most one run. Returns ErrNotFound when it yields none.
-func (s *Store) oneRun(ctx context.Context, q querier, sql string, args ...any) (journal.Run, error) {
+func (s *Store) oneRun(ctx context.Context, q querier, sql string, args ...any) (heldRun, error) {
 	rows, err := q.Query(ctx, s.in(sql), args...)
 	if err != nil {
-		return journal.Run{}, err
+		return heldRun{}, err
 	}
 	r, err := pgx.CollectExactlyOneRow(rows, scanRun)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return journal.Run{}, journal.ErrNotFound
+		return heldRun{}, journal.ErrNotFound
 	}
 	return r, err
 }
@@ -75,12 +109,15 @@ const runSQL = `SELECT ` + runColumns + ` FROM reprise.runs r WHERE r.tenant = $
 
 // Run implements journal.Reader.
 func (s *Store) Run(ctx context.Context, t tenant.ID, id journal.RunID) (r journal.Run, err error) {
-	err = s.retry(ctx, true, func(ctx context.Context) error {
-		r, err = s.oneRun(ctx, s.pool, runSQL, string(t), uuidOf(id))
+	err = s.read(ctx, func(ctx context.Context) error {
+		held, err := s.oneRun(ctx, s.pool, runSQL, string(t), uuidOf(id))
+		if err == nil {
+			r, err = s.whole(ctx, s.pool, held)
+		}
 		return err
 	})
 	if err != nil {
-		return journal.Run{}, fmt.Errorf("run %s: %w", id, err)
+		return r, fmt.Errorf("run %s: %w", id, err)
 	}
 	return r, nil
 }

@@ -1,5 +1,7 @@
 package postgres
 
+import "strings"
+
 // The statement that writes a group of commits, in parts. It is one round trip and one transaction.
 //
 // b has a row for each batch, c one for each stashed arrival that changes something. The fence is the UPDATE of runs:
@@ -7,6 +9,8 @@ package postgres
 // judges the newest version of it, so that a claim or an arrival comes wholly before or after. All
 // other parts write only for rows that the fence returned. Batches that it did not take are missing
 // from the answer.
+//
+// A group with large payloads has a longer statement, in which rows hold digests and say so; p are the payloads.
 //
 // Expiry is judged when the statement begins; a take-over between then and the write changes the
 // token, which is judged at the write.
@@ -16,8 +20,8 @@ const groupHead = `
 WITH clock AS MATERIALIZED (SELECT reprise.reprise_now() AS now, reprise.reprise_timeline() AS timeline),
 b AS MATERIALIZED (
   SELECT * FROM unnest($1::text[], $2::uuid[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::text[], $8::bigint[],
-      $9::timestamptz[], $10::text[], $11::text[], $12::bytea[], $13::bytea[], $14::boolean[], $15::boolean[], $16::bigint[]) WITH ORDINALITY
-    AS b(tenant, id, node, token, first_seq, entries, next, seen, wake_at, waiting, reason, output, failure, keep, ends, release, n)
+      $9::timestamptz[], $10::text[], $11::text[], $12::bytea[], $13::bytea[], $14::boolean[], $15::boolean[], $16::bigint[]{, $44::boolean[], $45::boolean[]}) WITH ORDINALITY
+    AS b(tenant, id, node, token, first_seq, entries, next, seen, wake_at, waiting, reason, output, failure, keep, ends, release{, output_large, failure_large}, n)
 ),
 live AS MATERIALIZED (
   SELECT n.id FROM reprise.nodes n, clock
@@ -38,8 +42,10 @@ fence AS (
     owner = CASE WHEN b.next = '' THEN r.owner ELSE '' END,
     attempts = CASE WHEN b.next = '' OR b.keep THEN r.attempts ELSE 0 END,
     reason = b.reason,
-    output = b.output,
-    failure = b.failure,
+    output_held = b.output,
+    failure_held = b.failure,{
+    output_large = b.output_large,
+    failure_large = b.failure_large,}
     release = b.release,
     finished_at = CASE WHEN b.ends THEN clock.now END`
 
@@ -55,11 +61,11 @@ const fenceWhere = `
 
 const insertEntries = `
 entry AS (
-  INSERT INTO reprise.entries (tenant, run, seq, kind, op, name, request, options, status, payload, issued, trail, token, at)
-  SELECT f.tenant, f.no, e.seq, e.kind, e.op, e.name, e.request, e.options, e.status, e.payload, e.issued, e.trail, f.token, e.at
+  INSERT INTO reprise.entries (tenant, run, seq, kind, op, name, request_held, options, status, payload_held, issued, trail, token, at{, request_large, payload_large})
+  SELECT f.tenant, f.no, e.seq, e.kind, e.op, e.name, e.request, e.options, e.status, e.payload, e.issued, e.trail, f.token, e.at{, e.request_large, e.payload_large}
   FROM unnest($17::bigint[], $18::bigint[], $19::text[], $20::integer[], $21::bytea[], $22::bytea[], $23::bytea[], $24::integer[],
-      $25::bytea[], $26::integer[], $27::bigint[], $28::timestamptz[])
-    AS e(n, seq, kind, op, name, request, options, status, payload, issued, trail, at)
+      $25::bytea[], $26::integer[], $27::bigint[], $28::timestamptz[]{, $46::boolean[], $47::boolean[]})
+    AS e(n, seq, kind, op, name, request, options, status, payload, issued, trail, at{, request_large, payload_large})
   JOIN fence f USING (n)
 )`
 
@@ -73,14 +79,14 @@ const changedStash = `
 c AS MATERIALIZED (
   SELECT s.*, row_number() OVER (PARTITION BY s.n ORDER BY s.nth) AS place
   FROM unnest($29::bigint[], $30::bytea[], $31::text[], $32::integer[], $33::bytea[], $34::integer[], $35::bytea[], $36::integer[],
-      $37::timestamptz[], $38::boolean[]) WITH ORDINALITY
-    AS s(n, id, kind, op, name, status, payload, attempt, retry_at, observed, nth)
+      $37::timestamptz[], $38::boolean[]{, $48::boolean[]}) WITH ORDINALITY
+    AS s(n, id, kind, op, name, status, payload, attempt, retry_at, observed{, payload_large}, nth)
   JOIN b USING (n)
   JOIN reprise.runs r ON r.tenant = b.tenant AND r.id = b.id
   LEFT JOIN reprise.inbox i ON i.tenant = r.tenant AND i.run = r.no AND i.id = s.id
   WHERE i.id IS NULL OR i.open AND
-    (i.kind, i.op, i.name, i.status, coalesce(i.payload, ''), i.attempt, i.retry_at) IS DISTINCT FROM
-    (s.kind, s.op, s.name, s.status, coalesce(s.payload, ''), s.attempt, s.retry_at)
+    (i.kind, i.op, i.name, i.status, coalesce(i.payload_held, ''), i.attempt, i.retry_at, i.payload_large) IS DISTINCT FROM
+    (s.kind, s.op, s.name, s.status, coalesce(s.payload, ''), s.attempt, s.retry_at, {s.payload_large|false})
 ),`
 
 const fenceSetInbox = `,
@@ -91,7 +97,9 @@ const fenceSetInbox = `,
 // it names only what it has read, so what this reads is still so when the fence holds. Primary keys: runs, inbox.
 const seenSignals = `
 seen AS MATERIALIZED (
-  SELECT o.n, sum(octet_length(i.payload)) AS bytes
+  SELECT o.n, sum(CASE WHEN i.payload_large
+      THEN (SELECT p.size FROM reprise.payloads p WHERE p.tenant = i.tenant AND p.digest = i.payload_held)
+      ELSE octet_length(i.payload_held) END)::bigint AS bytes
   FROM (SELECT DISTINCT n, id FROM unnest($39::bigint[], $40::bytea[]) AS o(n, id)) o
   JOIN b USING (n)
   JOIN reprise.runs r ON r.tenant = b.tenant AND r.id = b.id
@@ -108,30 +116,65 @@ const fenceReturnInbox = `,
 // to compare a repeat with.
 const writeOthers = `,
 stashed AS (
-  INSERT INTO reprise.inbox AS i (tenant, run, id, pos, kind, op, name, status, payload, attempt, retry_at, at, open)
-  SELECT f.tenant, f.no, c.id, f.old_pos + c.place, c.kind, c.op, c.name, c.status, c.payload, c.attempt, c.retry_at, clock.now, NOT c.observed
+  INSERT INTO reprise.inbox AS i (tenant, run, id, pos, kind, op, name, status, payload_held, attempt, retry_at, at, open{, payload_large})
+  SELECT f.tenant, f.no, c.id, f.old_pos + c.place, c.kind, c.op, c.name, c.status, c.payload, c.attempt, c.retry_at, clock.now, NOT c.observed{, c.payload_large}
   FROM c JOIN fence f USING (n) CROSS JOIN clock
   ON CONFLICT (tenant, run, id) DO UPDATE SET
     pos = excluded.pos, kind = excluded.kind, op = excluded.op, name = excluded.name, status = excluded.status,
-    payload = excluded.payload, attempt = excluded.attempt, retry_at = excluded.retry_at, at = excluded.at, open = excluded.open
+    payload_held = excluded.payload_held, payload_large = excluded.payload_large,
+    attempt = excluded.attempt, retry_at = excluded.retry_at, at = excluded.at, open = excluded.open
   WHERE i.open
 ),
 observed AS (
-  UPDATE reprise.inbox i SET open = false, payload = CASE WHEN i.kind = 'signal' THEN i.payload END
+  UPDATE reprise.inbox i SET open = false,
+    payload_held = CASE WHEN i.kind = 'signal' THEN i.payload_held END, payload_large = i.payload_large AND i.kind = 'signal'
   FROM unnest($39::bigint[], $40::bytea[]) AS o(n, id) JOIN fence f USING (n)
   WHERE i.tenant = f.tenant AND i.run = f.no AND i.id = o.id AND i.open
     AND NOT EXISTS (SELECT FROM c WHERE c.n = o.n AND c.id = o.id)
 ),
 published AS (
-  INSERT INTO reprise.published AS p (tenant, run, key, value, at)
-  SELECT f.tenant, f.no, v.key, v.value, clock.now
-  FROM unnest($41::bigint[], $42::bytea[], $43::bytea[]) AS v(n, key, value) JOIN fence f USING (n) CROSS JOIN clock
-  ON CONFLICT (tenant, run, key) DO UPDATE SET value = excluded.value, at = excluded.at
+  INSERT INTO reprise.published AS p (tenant, run, key, value_held, at{, value_large})
+  SELECT f.tenant, f.no, v.key, v.value, clock.now{, v.value_large}
+  FROM unnest($41::bigint[], $42::bytea[], $43::bytea[]{, $49::boolean[]}) AS v(n, key, value{, value_large}) JOIN fence f USING (n) CROSS JOIN clock
+  ON CONFLICT (tenant, run, key) DO UPDATE SET value_held = excluded.value_held, value_large = excluded.value_large, at = excluded.at
 )`
 
+// Runs are locked when the first name is known, since DISTINCT reads all of the fence.
+const groupPayloads = `,
+p AS MATERIALIZED (
+  SELECT p.*, $59::interval AS grace FROM unnest($50::text[], $51::bytea[], $52::bigint[], $53::smallint[], $54::bytea[]) AS p(tenant, digest, size, codec, bytes)
+),
+named AS MATERIALIZED (
+  SELECT DISTINCT f.tenant, f.no AS run, o.digest, o.place, o.id
+  FROM unnest($55::bigint[], $56::bytea[], $57::smallint[], $58::bytea[]) AS o(n, digest, place, id) JOIN fence f USING (n)
+),` + storePayloads
+
 // Most groups hold nothing but entries and transitions, and their statement is shorter.
-const (
-	entriesOnlySQL = groupHead + fenceSet + fenceWhere + `),` + insertEntries + groupTail
-	wholeSQL       = groupHead + changedStash + seenSignals + fenceSet + fenceSetInbox + fenceWhere + fenceReturnInbox + `),` +
-		insertEntries + writeOthers + groupTail
+var (
+	entriesOnlySQL = choose(false, groupHead+fenceSet+fenceWhere+`),`+insertEntries+groupTail)
+	wholeSQL       = choose(false, wholeParts+groupTail)
+	largeSQL       = choose(true, wholeParts+groupPayloads+groupTail)
 )
+
+const wholeParts = groupHead + changedStash + seenSignals + fenceSet + fenceSetInbox + fenceWhere + fenceReturnInbox + `),` +
+	insertEntries + writeOthers
+
+// choose makes a statement with or without large payloads of a text in which {a|b} is a with and b without.
+func choose(large bool, text string) string {
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(text, "{")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		choice, after, _ := strings.Cut(rest, "}")
+		with, without, _ := strings.Cut(choice, "|")
+		if large {
+			b.WriteString(with)
+		} else {
+			b.WriteString(without)
+		}
+		text = after
+	}
+}

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -44,10 +45,14 @@ func (t *tx) claim(out *journal.Claims, node string, w journal.Want) error {
 			return err
 		}
 		r, _, err := t.oneRun(wholeRun+`WHERE r.n = ?`, c.n)
+		var unreadable error
+		if errors.Is(err, journal.ErrPayload) {
+			unreadable, err = err, nil
+		}
 		if err != nil {
 			return err
 		}
-		out.Claims = append(out.Claims, journal.Claim{Run: r.Run, StolenFrom: c.owner,
+		out.Claims = append(out.Claims, journal.Claim{Run: r.Run, StolenFrom: c.owner, Unreadable: unreadable,
 			Lease: journal.Lease{Tenant: r.Tenant, Run: r.ID, Node: node, Token: r.Token}})
 	}
 	t.step(durable.ClaimBefore, durable.ClaimAfter)

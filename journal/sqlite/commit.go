@@ -7,12 +7,15 @@ import (
 
 	"reprise/journal"
 	"reprise/journal/internal/durable"
+	"reprise/journal/internal/payload"
+	"reprise/tenant"
 )
 
 // Commit implements journal.Claimer.
 func (s *Store) Commit(ctx context.Context, l journal.Lease, b journal.Batch) (state journal.State, err error) {
+	set := pack(b)
 	err = s.write(ctx, func(t *tx) (err error) {
-		state, err = t.commit(l, b)
+		state, err = t.commit(l, b, set)
 		return err
 	})
 	if err != nil {
@@ -21,7 +24,7 @@ func (s *Store) Commit(ctx context.Context, l journal.Lease, b journal.Batch) (s
 	return state, nil
 }
 
-func (t *tx) commit(l journal.Lease, b journal.Batch) (journal.State, error) {
+func (t *tx) commit(l journal.Lease, b journal.Batch, set *payload.Set) (journal.State, error) {
 	r, held, err := t.leased(l)
 	if err != nil {
 		return "", err
@@ -36,12 +39,12 @@ func (t *tx) commit(l journal.Lease, b journal.Batch) (journal.State, error) {
 		return "", journal.ErrConflict
 	}
 	if len(b.Entries) > 0 && b.Entries[0].Seq != r.NextSeq {
-		return t.repeatHeld(r, b)
+		return t.repeatHeld(l.Tenant, r, b)
 	}
 	if len(b.Entries)+len(b.Stash)+len(b.Observed)+len(b.Published) == 0 && b.Next == nil {
 		return r.State, nil // it asked whether the lease holds
 	}
-	if err := t.writeBatch(&r, l, b); err != nil {
+	if err := t.writeBatch(&r, l, b, set); err != nil {
 		return "", err
 	}
 	t.step(durable.Commit(b))
@@ -87,11 +90,11 @@ func dense(es []journal.Entry) bool {
 
 // repeatHeld answers a commit whose entries do not start where the journal ends: a repeat, if it kept
 // the lease and wrote just these.
-func (t *tx) repeatHeld(r leasedRun, b journal.Batch) (journal.State, error) {
+func (t *tx) repeatHeld(owner tenant.ID, r leasedRun, b journal.Batch) (journal.State, error) {
 	same := false
 	if b.Next == nil {
 		var err error
-		if same, err = t.recorded(r, b.Entries); err != nil {
+		if same, err = t.recorded(owner, r, b.Entries); err != nil {
 			return "", err
 		}
 	}
@@ -111,16 +114,26 @@ func repeatReleased(r leasedRun, l journal.Lease, b journal.Batch) (journal.Stat
 }
 
 // recorded says whether these entries are there, written under the run's token. Index entries_by_seq.
-func (t *tx) recorded(r leasedRun, es []journal.Entry) (bool, error) {
-	i, same := 0, true
-	err := t.each(`SELECT `+entryColumns+` FROM entries WHERE run = ? AND seq >= ? ORDER BY seq LIMIT ?`,
+func (t *tx) recorded(owner tenant.ID, r leasedRun, es []journal.Entry) (bool, error) {
+	var held []heldEntry
+	err := t.each(`SELECT `+entryColumns+entryFlags+` FROM entries WHERE run = ? AND seq >= ? ORDER BY seq LIMIT ?`,
 		[]any{r.n, es[0].Seq, len(es)}, func(row scanner) (bool, error) {
-			got, err := scanEntry(row)
-			want := es[i]
-			want.At = fromMicro(micro(want.At)) // as it was stored
-			same = err == nil && got.Token == r.token && got.Same(want)
-			i++
-			return same, err
+			e, err := scanEntry(row)
+			held = append(held, e)
+			return true, err
 		})
-	return same && i == len(es), err
+	if err != nil || len(held) != len(es) {
+		return false, err
+	}
+	got, err := t.wholeEntries(owner, held)
+	if err != nil {
+		return false, err
+	}
+	for i, want := range es {
+		want.At = fromMicro(micro(want.At)) // as it was stored
+		if got[i].Token != r.token || !got[i].Same(want) {
+			return false, nil
+		}
+	}
+	return true, nil
 }

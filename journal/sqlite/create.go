@@ -3,17 +3,20 @@ package sqlite
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 
 	"reprise/journal"
 	"reprise/journal/internal/durable"
+	"reprise/journal/internal/payload"
 	"reprise/modules"
 )
 
 // Create implements journal.Starter.
 func (s *Store) Create(ctx context.Context, r journal.Run) (out journal.Run, created bool, err error) {
+	input := packOne(r.Input)
 	err = s.write(ctx, func(t *tx) (err error) {
-		out, created, err = t.create(r)
+		out, created, err = t.create(r, input)
 		return err
 	})
 	if err != nil {
@@ -22,23 +25,25 @@ func (s *Store) Create(ctx context.Context, r journal.Run) (out journal.Run, cre
 	return out, created, nil
 }
 
-func (t *tx) create(r journal.Run) (journal.Run, bool, error) {
+func (t *tx) create(r journal.Run, input *payload.Set) (journal.Run, bool, error) {
 	earlier, found, err := t.inTheWay(r)
 	if err != nil {
 		return journal.Run{}, false, err
 	}
 	if found {
-		if sameStart(earlier.Run, r) {
-			return earlier.Run, false, nil
+		same := sameStart(earlier, r)
+		whole, _, err := t.oneRun(wholeRun+`WHERE r.n = ?`, earlier.n)
+		if !same {
+			err = errors.Join(journal.ErrConflict, err)
 		}
-		return earlier.Run, false, journal.ErrConflict
+		return whole.Run, false, err
 	}
 	if found, err := t.hasModule(r.Tenant, r.Digest); err != nil {
 		return journal.Run{}, false, err
 	} else if !found {
 		return journal.Run{}, false, modules.ErrNotFound
 	}
-	if err := t.insertRun(r); err != nil {
+	if err := t.insertRun(r, input); err != nil {
 		return journal.Run{}, false, err
 	}
 	t.step(durable.CreateBefore, durable.CreateAfter)
@@ -52,29 +57,33 @@ func (t *tx) create(r journal.Run) (journal.Run, bool, error) {
 func (t *tx) inTheWay(r journal.Run) (run, bool, error) {
 	if r.IdempotencyKey != "" {
 		// Index runs_by_idempotency_key.
-		o, found, err := t.oneRun(wholeRun+`WHERE r.tenant = ? AND r.idempotency_key = ? AND r.idempotency_key <> ''`, r.Tenant, r.IdempotencyKey)
+		o, found, err := t.heldRun(wholeRun+`WHERE r.tenant = ? AND r.idempotency_key = ? AND r.idempotency_key <> ''`, r.Tenant, r.IdempotencyKey)
 		if found || err != nil {
 			return o, found, err
 		}
 	}
 	// The unique index on (tenant, id).
-	o, found, err := t.oneRun(wholeRun+`WHERE r.tenant = ? AND r.id = ?`, r.Tenant, r.ID[:])
+	o, found, err := t.heldRun(wholeRun+`WHERE r.tenant = ? AND r.id = ?`, r.Tenant, r.ID[:])
 	if found || err != nil || r.Key == "" {
 		return o, found, err
 	}
 	// Index runs_by_open_key.
-	return t.oneRun(wholeRun+`WHERE r.tenant = ? AND r.key = ? AND r.key <> '' AND r.finished_at IS NULL`, r.Tenant, r.Key)
+	return t.heldRun(wholeRun+`WHERE r.tenant = ? AND r.key = ? AND r.key <> '' AND r.finished_at IS NULL`, r.Tenant, r.Key)
 }
 
 // sameStart says whether o is the start that r repeats: under the same idempotency key, or, when its
 // answer was lost, under the same id. The digest may have moved on with the workflow's name.
-func sameStart(o, r journal.Run) bool {
+func sameStart(o run, r journal.Run) bool {
+	input := r.Input
+	if o.large.input {
+		input = payload.Digest(input)
+	}
 	again := o.ID == r.ID || r.IdempotencyKey != ""
 	return again && o.IdempotencyKey == r.IdempotencyKey && o.Workflow == r.Workflow && o.Entry == r.Entry && o.Key == r.Key &&
-		bytes.Equal(o.Input, r.Input)
+		bytes.Equal(o.Input, input)
 }
 
-func (t *tx) insertRun(r journal.Run) error {
+func (t *tx) insertRun(r journal.Run, input *payload.Set) error {
 	now := micro(t.now)
 	var n int64
 	_, err := t.row(`INSERT INTO runs (tenant, id, key, idempotency_key, workflow, digest, entry, state, due_at, created_at, updated_at)
@@ -83,6 +92,11 @@ func (t *tx) insertRun(r journal.Run) error {
 	if err != nil {
 		return err
 	}
-	_, err = t.exec(`INSERT INTO inputs (run, bytes) VALUES (?, ?)`, n, blob(r.Input))
+	k := keeper{tx: t, owner: r.Tenant, run: n, set: input}
+	held, large, err := k.held(r.Input, placeKept, "")
+	if err != nil {
+		return err
+	}
+	_, err = t.exec(`INSERT INTO inputs (run, bytes, large) VALUES (?, ?, ?)`, n, held, large)
 	return err
 }

@@ -8,14 +8,16 @@ import (
 	"reprise/abi"
 	"reprise/journal"
 	"reprise/journal/internal/durable"
+	"reprise/journal/internal/payload"
 	"reprise/tenant"
 )
 
 // Signal implements journal.Inbox. A repeat is told so whatever has become of the run.
 func (s *Store) Signal(ctx context.Context, t tenant.ID, run journal.RunID, id, name string, payload []byte) (duplicate bool, err error) {
 	a := journal.Arrival{ID: "signal:" + id, Kind: journal.ArrivalSignal, Op: journal.NoOp, Name: name, Payload: payload}
+	content := packOne(payload)
 	err = s.write(ctx, func(x *tx) (err error) {
-		duplicate, err = x.signal(t, run, a)
+		duplicate, err = x.signal(t, run, a, content)
 		return err
 	})
 	if err != nil {
@@ -24,7 +26,7 @@ func (s *Store) Signal(ctx context.Context, t tenant.ID, run journal.RunID, id, 
 	return duplicate, nil
 }
 
-func (t *tx) signal(owner tenant.ID, id journal.RunID, a journal.Arrival) (duplicate bool, err error) {
+func (t *tx) signal(owner tenant.ID, id journal.RunID, a journal.Arrival, content *payload.Set) (duplicate bool, err error) {
 	r, err := t.receiver(owner, id)
 	if err != nil {
 		return false, err
@@ -45,7 +47,7 @@ func (t *tx) signal(owner tenant.ID, id journal.RunID, a journal.Arrival) (dupli
 	case r.queued.count >= journal.MaxQueued, r.queued.bytes+int64(len(a.Payload)) > journal.MaxQueuedBytes:
 		return false, journal.ErrQuota
 	}
-	if err := t.arrive(&r, a, digest); err != nil {
+	if err := t.arrive(&r, a, digest, content); err != nil {
 		return false, err
 	}
 	t.step(durable.SignalBefore, durable.SignalAfter)
@@ -55,6 +57,7 @@ func (t *tx) signal(owner tenant.ID, id journal.RunID, a journal.Arrival) (dupli
 // receiver reads what an arrival needs to know of its run, by the unique index on (tenant, id).
 // Returns journal.ErrNotFound.
 func (t *tx) receiver(owner tenant.ID, id journal.RunID) (r run, err error) {
+	r.Tenant = owner
 	found, err := t.row(`SELECT n, state, inbox_pos, queued, queued_bytes FROM runs WHERE tenant = ? AND id = ?`, []any{owner, id[:]},
 		&r.n, &r.State, &r.InboxPos, &r.queued.count, &r.queued.bytes)
 	if err == nil && !found {
@@ -64,12 +67,17 @@ func (t *tx) receiver(owner tenant.ID, id journal.RunID) (r run, err error) {
 }
 
 // arrive puts an arrival from outside at the end of the run's inbox and wakes the run if it waits.
-func (t *tx) arrive(r *run, a journal.Arrival, digest []byte) error {
+func (t *tx) arrive(r *run, a journal.Arrival, digest []byte, content *payload.Set) error {
 	r.InboxPos++
 	a.Pos, a.At = r.InboxPos, t.now
-	_, err := t.exec(`INSERT INTO inbox (run, id, pos, kind, op, name, status, payload, digest, attempt, retry_at, at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		r.n, a.ID, a.Pos, a.Kind, a.Op, a.Name, a.Status, blob(a.Payload), digest, a.Attempt, micro(a.RetryAt), micro(a.At))
+	k := keeper{tx: t, owner: r.Tenant, run: r.n, set: content}
+	held, large, err := k.held(a.Payload, placeInbox, a.ID)
+	if err != nil {
+		return err
+	}
+	_, err = t.exec(`INSERT INTO inbox (run, id, pos, kind, op, name, status, payload, payload_large, digest, attempt, retry_at, at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		r.n, a.ID, a.Pos, a.Kind, a.Op, a.Name, a.Status, held, large, digest, a.Attempt, micro(a.RetryAt), micro(a.At))
 	if err != nil {
 		return fmt.Errorf("insert arrival: %w", err)
 	}
@@ -96,12 +104,12 @@ func (t *tx) makeReady(n int64) error {
 // RequestCancel implements journal.Inbox.
 func (s *Store) RequestCancel(ctx context.Context, t tenant.ID, id journal.RunID, reason string) (out journal.Run, err error) {
 	err = s.write(ctx, func(x *tx) error {
-		r, err := x.runByID(t, id)
+		r, err := x.readableRun(t, id)
 		if err == nil {
 			err = x.cancel(r, reason)
 		}
 		if err == nil {
-			r, err = x.runByID(t, id)
+			r, err = x.readableRun(t, id)
 		}
 		out = r.Run
 		return err
@@ -127,7 +135,7 @@ func (t *tx) cancel(r run, reason string) error {
 		return err
 	}
 	a := journal.Arrival{ID: "cancel", Kind: journal.ArrivalCancel, Op: journal.NoOp, Payload: []byte(reason)}
-	if err := t.arrive(&r, a, arrivalDigest(a)); err != nil {
+	if err := t.arrive(&r, a, arrivalDigest(a), packOne(a.Payload)); err != nil {
 		return err
 	}
 	t.step(durable.CancelBefore, durable.CancelAfter)
@@ -140,7 +148,8 @@ func (t *tx) cancelAtOnce(r run, reason string) error {
 	_, err := t.exec(`UPDATE runs SET state = 'cancelled', cancel_requested = 1, reason = '', waiting = '', due_at = NULL,
 		updated_at = ?, finished_at = ? WHERE n = ?`, now, now, r.n)
 	if err == nil {
-		err = t.putResult(r.n, nil, abi.NewFailure(abi.CodeCancelled, "%s", reason).Encode())
+		k := keeper{tx: t, owner: r.Tenant, run: r.n, set: &payload.Set{}}
+		err = k.putResult(nil, abi.NewFailure(abi.CodeCancelled, "%s", reason).Encode())
 	}
 	t.step(durable.CancelBefore, durable.CancelAfter)
 	return err
@@ -149,12 +158,12 @@ func (t *tx) cancelAtOnce(r run, reason string) error {
 // Resume implements journal.Inbox.
 func (s *Store) Resume(ctx context.Context, t tenant.ID, id journal.RunID) (out journal.Run, err error) {
 	err = s.write(ctx, func(x *tx) error {
-		r, err := x.runByID(t, id)
+		r, err := x.readableRun(t, id)
 		if err == nil {
 			err = x.resume(r)
 		}
 		if err == nil {
-			r, err = x.runByID(t, id)
+			r, err = x.readableRun(t, id)
 		}
 		out = r.Run
 		return err

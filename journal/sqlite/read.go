@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"reprise/journal"
+	"reprise/journal/internal/payload"
 	"reprise/tenant"
 )
 
@@ -13,13 +14,13 @@ const maxPageBytes = 8 << 20
 
 // Run implements journal.Reader.
 func (s *Store) Run(ctx context.Context, t tenant.ID, id journal.RunID) (out journal.Run, err error) {
-	err = s.read(ctx, func(c *conn) error {
+	err = s.readWhole(ctx, func(c *conn) error {
 		r, err := c.runByID(t, id)
 		out = r.Run
 		return err
 	})
 	if err != nil {
-		return journal.Run{}, fmt.Errorf("read run %s: %w", id, err)
+		return out, fmt.Errorf("read run %s: %w", id, err)
 	}
 	return out, nil
 }
@@ -28,17 +29,23 @@ func (s *Store) Run(ctx context.Context, t tenant.ID, id journal.RunID) (out jou
 func (s *Store) Entries(ctx context.Context, t tenant.ID, id journal.RunID, from int64, limit int) ([]journal.Entry, error) {
 	var out []journal.Entry
 	err := s.readRun(ctx, t, id, func(c *conn, n int64) error {
-		size := 0
-		return c.each(`SELECT `+entryColumns+` FROM entries WHERE run = ? AND seq >= ? ORDER BY seq LIMIT ?`,
+		var held []heldEntry
+		var size int64
+		err := c.each(`SELECT `+entryColumns+entryFlags+largeSizes+` FROM entries e WHERE run = ? AND seq >= ? ORDER BY seq LIMIT ?`,
 			[]any{n, from, max(0, limit)}, func(row scanner) (bool, error) {
-				e, err := scanEntry(row)
-				size += len(e.Request) + len(e.Options) + len(e.Payload)
-				if err != nil || len(out) > 0 && size > maxPageBytes {
+				var large int64
+				e, err := scanEntry(withMore{row, &large})
+				size += int64(len(e.Request)+len(e.Options)+len(e.Payload)) + large
+				if err != nil || len(held) > 0 && size > maxPageBytes {
 					return false, err
 				}
-				out = append(out, e)
+				held = append(held, e)
 				return true, nil
 			})
+		if err == nil {
+			out, err = c.wholeEntries(t, held)
+		}
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read entries of run %s from %d: %w", id, from, err)
@@ -46,19 +53,54 @@ func (s *Store) Entries(ctx context.Context, t tenant.ID, id journal.RunID, from
 	return out, nil
 }
 
+// largeSizes is what an entry has beyond its row. The unique index on (tenant, digest) of payloads, whose tenant is the run's.
+const largeSizes = `, CASE WHEN e.request_large + e.payload_large = 0 THEN 0 ELSE (
+	SELECT coalesce(sum(p.size), 0) FROM runs r JOIN payloads p ON p.tenant = r.tenant
+	WHERE r.n = e.run AND p.digest IN (CASE WHEN e.request_large THEN e.request END, CASE WHEN e.payload_large THEN e.payload END)) END`
+
+// withMore scans a row that has one column more.
+type withMore struct {
+	scanner
+	more any
+}
+
+func (w withMore) Scan(dest ...any) error { return w.scanner.Scan(append(dest, w.more)...) }
+
+func (c *conn) wholeEntries(t tenant.ID, held []heldEntry) ([]journal.Entry, error) {
+	es := make([]journal.Entry, len(held))
+	var w payload.Wanted
+	for i, h := range held {
+		es[i] = h.Entry
+		w.Add(&es[i].Request, h.requestLarge)
+		w.Add(&es[i].Payload, h.payloadLarge)
+	}
+	return es, c.fill(t, &w)
+}
+
 // Arrivals implements journal.Reader. Index inbox_open.
 func (s *Store) Arrivals(ctx context.Context, t tenant.ID, id journal.RunID, after int64) ([]journal.Arrival, error) {
 	var out []journal.Arrival
 	err := s.readRun(ctx, t, id, func(c *conn, n int64) error {
-		return c.each(`SELECT id, pos, kind, op, name, status, payload, attempt, retry_at, at FROM inbox
+		out = nil
+		var larges []bool
+		err := c.each(`SELECT id, pos, kind, op, name, status, payload, payload_large, attempt, retry_at, at FROM inbox
 			WHERE run = ? AND open = 1 AND pos > ? ORDER BY pos`, []any{n, after}, func(row scanner) (bool, error) {
 			var a journal.Arrival
+			var large bool
 			var retryAt, at int64
-			err := row.Scan(&a.ID, &a.Pos, &a.Kind, &a.Op, &a.Name, &a.Status, &a.Payload, &a.Attempt, &retryAt, &at)
+			err := row.Scan(&a.ID, &a.Pos, &a.Kind, &a.Op, &a.Name, &a.Status, &a.Payload, &large, &a.Attempt, &retryAt, &at)
 			a.RetryAt, a.At = fromMicro(retryAt), fromMicro(at)
-			out = append(out, a)
+			out, larges = append(out, a), append(larges, large)
 			return true, err
 		})
+		var w payload.Wanted
+		for i := range out {
+			w.Add(&out[i].Payload, larges[i])
+		}
+		if err == nil {
+			err = c.fill(t, &w)
+		}
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read inbox of run %s after %d: %w", id, after, err)
@@ -70,14 +112,25 @@ func (s *Store) Arrivals(ctx context.Context, t tenant.ID, id journal.RunID, aft
 func (s *Store) Published(ctx context.Context, t tenant.ID, id journal.RunID) ([]journal.Published, error) {
 	var out []journal.Published
 	err := s.readRun(ctx, t, id, func(c *conn, n int64) error {
-		return c.each(`SELECT key, value, at FROM published WHERE run = ? ORDER BY key`, []any{n}, func(row scanner) (bool, error) {
+		out = nil
+		var larges []bool
+		err := c.each(`SELECT key, value, value_large, at FROM published WHERE run = ? ORDER BY key`, []any{n}, func(row scanner) (bool, error) {
 			var p journal.Published
+			var large bool
 			var at int64
-			err := row.Scan(&p.Key, &p.Value, &at)
+			err := row.Scan(&p.Key, &p.Value, &large, &at)
 			p.At = fromMicro(at)
-			out = append(out, p)
+			out, larges = append(out, p), append(larges, large)
 			return true, err
 		})
+		var w payload.Wanted
+		for i := range out {
+			w.Add(&out[i].Value, larges[i])
+		}
+		if err == nil {
+			err = c.fill(t, &w)
+		}
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read published values of run %s: %w", id, err)
@@ -87,7 +140,7 @@ func (s *Store) Published(ctx context.Context, t tenant.ID, id journal.RunID) ([
 
 // readRun finds a run's number and reads by it. The two need no common snapshot: no run is ever removed.
 func (s *Store) readRun(ctx context.Context, t tenant.ID, id journal.RunID, do func(c *conn, n int64) error) error {
-	return s.read(ctx, func(c *conn) error {
+	return s.readWhole(ctx, func(c *conn) error {
 		n, err := c.runNumber(t, id)
 		if err != nil {
 			return err

@@ -1,10 +1,12 @@
 package sqlite
 
 import (
+	"errors"
 	"strings"
 	"time"
 
 	"reprise/journal"
+	"reprise/journal/internal/payload"
 	"reprise/tenant"
 )
 
@@ -49,6 +51,7 @@ type run struct {
 	n       int64
 	mailPos int64
 	queued
+	large struct{ input, output, failure bool } // which of these are digests
 }
 
 // queued counts signals in the open part of an inbox, and the bytes of their payloads.
@@ -60,7 +63,8 @@ const smallColumns = `r.n, r.tenant, r.id, r.key, r.idempotency_key, r.workflow,
 	r.cancel_requested, r.due_at, r.created_at, r.updated_at, r.finished_at`
 
 // wholeRun selects a run with its large columns.
-const wholeRun = `SELECT ` + smallColumns + `, i.bytes, coalesce(o.output, x''), coalesce(o.failure, x'')
+const wholeRun = `SELECT ` + smallColumns + `, i.bytes, i.large, coalesce(o.output, x''), coalesce(o.output_large, 0),
+	coalesce(o.failure, x''), coalesce(o.failure_large, 0)
 	FROM runs r JOIN inputs i ON i.run = r.n LEFT JOIN results o ON o.run = r.n `
 
 func scanRun(row scanner, large ...any) (run, error) {
@@ -82,18 +86,32 @@ func scanRun(row scanner, large ...any) (run, error) {
 	return r, nil
 }
 
-func scanWholeRun(row scanner) (run, error) {
+func scanHeldRun(row scanner) (run, error) {
 	var input, output, failure []byte
-	r, err := scanRun(row, &input, &output, &failure)
-	r.Input, r.Output, r.Failure = input, output, failure
+	var large struct{ input, output, failure bool }
+	r, err := scanRun(row, &input, &large.input, &output, &large.output, &failure, &large.failure)
+	r.Input, r.Output, r.Failure, r.large = input, output, failure, large
 	return r, err
 }
 
-// oneRun runs a query of at most one run.
+// oneRun runs a query of at most one run. Returns it also with journal.ErrPayload, without what cannot be read.
 func (c *conn) oneRun(text string, args ...any) (r run, found bool, err error) {
+	r, found, err = c.heldRun(text, args...)
+	if err != nil || !found {
+		return r, found, err
+	}
+	var w payload.Wanted
+	w.Add(&r.Input, r.large.input)
+	w.Add(&r.Output, r.large.output)
+	w.Add(&r.Failure, r.large.failure)
+	return r, true, c.fill(r.Tenant, &w)
+}
+
+// heldRun is oneRun of a run as its rows hold it.
+func (c *conn) heldRun(text string, args ...any) (r run, found bool, err error) {
 	err = c.each(text, args, func(row scanner) (bool, error) {
 		var err error
-		r, err = scanWholeRun(row)
+		r, err = scanHeldRun(row)
 		found = err == nil
 		return false, err
 	})
@@ -105,6 +123,15 @@ func (c *conn) runByID(t tenant.ID, id journal.RunID) (run, error) {
 	r, found, err := c.oneRun(wholeRun+`WHERE r.tenant = ? AND r.id = ?`, t, id[:])
 	if err == nil && !found {
 		err = journal.ErrNotFound
+	}
+	return r, err
+}
+
+// readableRun is runByID for a call whose answer is what it did: what cannot be read is left out.
+func (c *conn) readableRun(t tenant.ID, id journal.RunID) (run, error) {
+	r, err := c.runByID(t, id)
+	if errors.Is(err, journal.ErrPayload) {
+		err = nil
 	}
 	return r, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -155,9 +156,9 @@ func TestDiskFull(t *testing.T) {
 	for _, c := range []Config{{}, {Path: filepath.Join(t.TempDir(), "journal.db")}} {
 		s, leases := started(t, c, 4)
 		limitPages(t, s, `PRAGMA max_page_count = 1`) // the present size, since it cannot be less
-		batch := journal.Batch{Next: &journal.Transition{State: journal.Completed, Output: make([]byte, 1<<20)}}
+		batch := journal.Batch{Next: &journal.Transition{State: journal.Completed, Output: noise(1 << 20)}}
 		for i := range 3 {
-			batch.Entries = append(batch.Entries, journal.Entry{Seq: int64(i), Kind: journal.KindStarted, Payload: make([]byte, 1<<20)})
+			batch.Entries = append(batch.Entries, journal.Entry{Seq: int64(i), Kind: journal.KindStarted, Payload: noise(1<<20 + i + 1)})
 		}
 		errs := make([]error, len(leases))
 		held(t, s, len(leases), func(i int) { _, errs[i] = s.Commit(t.Context(), leases[i], batch) })
@@ -178,6 +179,13 @@ func TestDiskFull(t *testing.T) {
 			}
 		}
 	}
+}
+
+// noise is bytes that do not get shorter.
+func noise(n int) []byte {
+	b := make([]byte, n)
+	rand.NewChaCha8([32]byte{byte(n)}).Read(b)
+	return b
 }
 
 func limitPages(t *testing.T, s *Store, pragma string) {

@@ -168,7 +168,7 @@ const (
 // decided says that trying again would not help: the answer is known, and it is not the database's failure.
 func decided(err error) bool {
 	var refused *modules.RefusedError
-	for _, known := range []error{errCorrupt, errFenced, modules.ErrNotFound, journal.ErrConflict, journal.ErrState, journal.ErrNotFound} {
+	for _, known := range []error{errCorrupt, errFenced, modules.ErrNotFound, journal.ErrConflict, journal.ErrState, journal.ErrNotFound, journal.ErrPayload} {
 		if errors.Is(err, known) {
 			return true
 		}

@@ -117,6 +117,26 @@ func TestDamagedJournalBlocks(t *testing.T) {
 	}
 }
 
+func TestUnreadablePayloadBlocks(t *testing.T) {
+	for name, damage := range map[string]func(h *harness){
+		"of an entry": func(h *harness) { h.store.unreadable = fmt.Errorf("payload sha256:00: %w", journal.ErrPayload) },
+		"the input":   func(h *harness) { h.store.unclaimable = fmt.Errorf("payload sha256:00: %w", journal.ErrPayload) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, "steps", "3", nil)
+			h.drive()
+			h.cut(2)
+			damage(h)
+			if r := h.drive(); r.State != journal.Blocked || !strings.HasPrefix(r.Reason, "payload_unreadable: ") || !strings.Contains(r.Reason, "sha256:00") {
+				t.Fatalf("got %s %q, want blocked for a payload that cannot be read", r.State, r.Reason)
+			}
+			if len(h.store.entries) != 2 {
+				t.Errorf("entries: got %d, want the 2 that were there", len(h.store.entries))
+			}
+		})
+	}
+}
+
 func TestMissingModuleBlocks(t *testing.T) {
 	h := newHarness(t, "echo", "x", nil)
 	h.store.run.Digest = modules.DigestOf([]byte("nobody has this"))

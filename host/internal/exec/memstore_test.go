@@ -34,6 +34,8 @@ type memStore struct {
 	// onCommit may fail a commit before (lost) or after (lost acknowledgement) it is written.
 	onCommit func(n int) (before, after error)
 	onBatch  func(b journal.Batch) error // may refuse a commit
+	// unreadable is what reading entries fails with, unclaimable what the input's reading did.
+	unreadable, unclaimable error
 }
 
 func newMemStore(run journal.Run) *memStore {
@@ -58,7 +60,7 @@ func (s *memStore) claim() journal.Claim {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.run.State, s.run.Token, s.run.Attempts, s.run.Owner = journal.Running, s.run.Token+1, s.run.Attempts+1, "n1"
-	return journal.Claim{Lease: journal.Lease{Tenant: s.run.Tenant, Run: s.run.ID, Node: "n1", Token: s.run.Token}, Run: s.run}
+	return journal.Claim{Lease: journal.Lease{Tenant: s.run.Tenant, Run: s.run.ID, Node: "n1", Token: s.run.Token}, Run: s.run, Unreadable: s.unclaimable}
 }
 
 func (s *memStore) Commit(_ context.Context, l journal.Lease, b journal.Batch) (journal.State, error) {
@@ -172,6 +174,9 @@ func (s *memStore) accept(a journal.Arrival) int64 {
 func (s *memStore) Entries(_ context.Context, _ tenant.ID, _ journal.RunID, from int64, limit int) ([]journal.Entry, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.unreadable != nil {
+		return nil, s.unreadable
+	}
 	rest := s.entries[min(int(from), len(s.entries)):]
 	return slices.Clone(rest[:min(limit, len(rest))]), nil
 }

@@ -67,6 +67,10 @@ func (u *Turn) Run(ctx context.Context) {
 		u.block(ctx, fmt.Sprintf("crash_loop: %d turns in a row ended with their host", n-1), false)
 		return
 	}
+	if err := u.claim.Unreadable; err != nil {
+		u.settle(ctx, fmt.Errorf("input: %w", err), log)
+		return
+	}
 	var err error
 	for try := 0; try <= replayTries; try++ {
 		err = u.once(ctx)
@@ -108,6 +112,8 @@ func (u *Turn) settle(ctx context.Context, err error, log *slog.Logger) {
 		u.block(ctx, "pipeline_changed: "+pipeline.Error(), false)
 	case errors.Is(err, sandbox.ErrInterpreterDepth):
 		u.block(ctx, "interpreter_depth: "+err.Error()+"; a node that compiles the module carries the run on", true)
+	case errors.Is(err, journal.ErrPayload):
+		u.block(ctx, "payload_unreadable: "+err.Error(), false)
 	case errors.Is(err, modules.ErrNotFound):
 		u.block(ctx, "module_missing: the store has no module "+string(u.claim.Run.Digest), false)
 	case errors.As(err, &refused):
