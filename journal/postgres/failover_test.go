@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
-	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -24,29 +22,8 @@ type pair struct {
 func newPair(t *testing.T) *pair {
 	primary := pgtest.Start(t, pgtest.Options{})
 	standby := primary.Standby(t)
-	first, second := primary.DSN("postgres"), standby.DSN("postgres")
-	u, err := url.Parse(second)
-	if err != nil {
-		t.Fatal(err)
-	}
-	both := strings.Replace(first, "/postgres?", ","+u.Host+"/postgres?", 1) + "&connect_timeout=2"
-	return &pair{newFixtureOn(t, &testbed{direct: first, cfg: Config{DSN: both, AllowNoFsync: true}}), primary, standby, map[string]journal.Lease{}}
-}
-
-// cutOff lets the standby have everything so far and nothing from now on.
-func (p *pair) cutOff() {
-	p.Helper()
-	p.waitFor("the standby to have everything", func() bool {
-		var behind int
-		p.queryRow(`SELECT count(*) FROM pg_stat_replication WHERE replay_lsn < pg_current_wal_lsn() OR replay_lsn IS NULL`, &behind)
-		return behind == 0
-	})
-	p.standby.Exec(p, `ALTER SYSTEM SET primary_conninfo = ''`, `SELECT pg_reload_conf()`)
-	p.waitFor("the standby to be cut off", func() bool {
-		var n int
-		p.queryRow(`SELECT count(*) FROM pg_stat_replication`, &n)
-		return n == 0
-	})
+	both := pgtest.DSNOfBoth(t, "postgres", primary, standby) + "&connect_timeout=2"
+	return &pair{newFixtureOn(t, &testbed{direct: primary.DSN("postgres"), cfg: Config{DSN: both, AllowNoFsync: true}}), primary, standby, map[string]journal.Lease{}}
 }
 
 // on is the port of the server that the store works on.
@@ -71,7 +48,7 @@ func TestFailoverLosesTheLastCommits(t *testing.T) {
 	_, err := p.s.Commit(t.Context(), kept, journal.Batch{Entries: entries(0, 5)})
 	p.must(err)
 	unclaimed := p.create()
-	p.cutOff()
+	p.primary.CutOff(t, p.standby)
 	// Acknowledged, and lost:
 	_, err = p.s.Commit(t.Context(), kept, journal.Batch{Entries: entries(5, 4)})
 	p.must(err)
@@ -152,7 +129,7 @@ func TestTwoPrimaries(t *testing.T) {
 	l := p.claimOne(node, p.create())
 	_, err := p.s.Commit(t.Context(), l, journal.Batch{Entries: entries(0, 3)})
 	p.must(err)
-	p.cutOff()
+	p.primary.CutOff(t, p.standby)
 	p.standby.Promote(t)
 
 	second := (&testbed{cfg: Config{DSN: p.standby.DSN("postgres"), AllowNoFsync: true}}).open(t)
