@@ -158,7 +158,7 @@ func (b *engineBench) table(s *strings.Builder, section string) {
 		if f.Section != section {
 			continue
 		}
-		at := [2]int{rows.of(f.Row), columns.of(strings.TrimSpace(f.Name + ", " + f.Unit))}
+		at := [2]int{rows.of(f.Row), columns.of(strings.TrimSuffix(f.Name+", "+f.Unit, ", "))}
 		cells[at] = number(f.Value)
 		reps[f.Reps] = true
 	}
