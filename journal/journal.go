@@ -215,6 +215,9 @@ var (
 	ErrNodeLapsed = errors.New("node lease lapsed")
 	// ErrPayload says that a payload which a row names is missing or damaged. What else was asked for may be good.
 	ErrPayload = errors.New("payload cannot be read")
+	// ErrUnavailable says that the database does not answer, or cannot work for now. A write may have been carried out
+	// or not: send it again unchanged.
+	ErrUnavailable = errors.New("the database is not available")
 	// ErrSchema says that the database's schema is newer than this program.
 	ErrSchema = errors.New("schema is newer than this program")
 )

@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -127,6 +128,7 @@ func TestErrorsOfUseCases(t *testing.T) {
 		{&modules.RefusedError{Code: "unknown_import", What: "w"}, 400, "unknown_import", false},
 		{&modules.RefusedError{Code: "too_large", What: "w"}, 413, "too_large", false},
 		{errBroken, 500, "internal", false},
+		{fmt.Errorf("create: %w: %w", journal.ErrUnavailable, errBroken), 503, "no_database", true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.code, func(t *testing.T) {

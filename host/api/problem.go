@@ -12,6 +12,7 @@ import (
 
 	"reprise/host"
 	"reprise/host/api/wire"
+	"reprise/journal"
 	"reprise/modules"
 )
 
@@ -53,15 +54,21 @@ func (h *Handler) problem(ctx context.Context, err error) *wire.Problem {
 		return p
 	case ctx.Err() != nil:
 		return newProblem("interrupted", http.StatusServiceUnavailable)
+	case errors.Is(err, journal.ErrUnavailable):
+		return h.hidden(ctx, err, newProblem("no_database", http.StatusServiceUnavailable), "the database does not answer; the host's log has the cause")
 	}
 	return h.internal(ctx, err)
 }
 
 func (h *Handler) internal(ctx context.Context, err error) *wire.Problem {
+	return h.hidden(ctx, err, newProblem("internal", http.StatusInternalServerError), "the host failed; its log has the cause")
+}
+
+// hidden logs a cause that is none of the caller's business, under the request's id, which the caller gets.
+func (h *Handler) hidden(ctx context.Context, err error, p *wire.Problem, detail string) *wire.Problem {
 	id := callOf(ctx).id
 	h.cfg.Logger.Error("request failed", "request", id, "error", err)
-	p := newProblem("internal", http.StatusInternalServerError)
-	p.Detail, p.RequestID = "the host failed; its log has the cause", id
+	p.Detail, p.RequestID = detail, id
 	return p
 }
 

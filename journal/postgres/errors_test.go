@@ -117,8 +117,8 @@ func TestRetry(t *testing.T) {
 	} {
 		tries := 0
 		err := s.retry(t.Context(), c.repeatable, func(context.Context) error { tries++; return c.err })
-		if tries != c.tries || !errors.Is(err, c.err) {
-			t.Errorf("%s: got %d tries and %v, want %d and its error", c.name, tries, err, c.tries)
+		if tries != c.tries || !errors.Is(err, c.err) || errors.Is(err, journal.ErrUnavailable) != (fateOf(c.err) != refused) {
+			t.Errorf("%s: got %d tries and %v, want %d and its error, as unavailable unless it is an answer", c.name, tries, err, c.tries)
 		}
 	}
 	tries := 0

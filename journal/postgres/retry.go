@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"reprise/journal"
 )
 
 // Bounds of the repeats inside one call, with half as much again or less at random, so that those who met do not
@@ -18,7 +20,7 @@ const (
 	firstPause = 30 * time.Millisecond
 )
 
-// retry runs do until its error is an answer. repeatable says that do recognises its own earlier
+// retry runs do until its error is an answer, or else returns ErrUnavailable. repeatable says that do recognises its own earlier
 // success, so that it may run again when an answer was lost. Each try has cfg.Timeout, and after as much none begins, so
 // that a network that swallows everything holds a caller for twice that at most. It ends early when
 // the store is closed.
@@ -38,8 +40,11 @@ func (s *Store) retry(ctx context.Context, repeatable bool, do func(ctx context.
 			s.evict(why)
 		}
 		f := fateOf(err)
-		if f == refused || f == unknown && !repeatable || n+1 == maxTries || ctx.Err() != nil || time.Since(began) > s.cfg.Timeout {
+		switch {
+		case f == refused, ctx.Err() != nil:
 			return err
+		case f == unknown && !repeatable, n+1 == maxTries, time.Since(began) > s.cfg.Timeout:
+			return fmt.Errorf("%w: %w", journal.ErrUnavailable, err)
 		}
 		first := firstWait
 		if f == away {
