@@ -60,6 +60,9 @@ func noise(rng *rand.Rand, n int) []byte {
 // than once.
 func TestFoldedGuest(t *testing.T) {
 	for _, language := range stepGuests {
+		if language == "go" && raceDetector {
+			continue // compiled for a minute there, and folded in TestLiveInstances
+		}
 		t.Run(language, func(t *testing.T) {
 			file, err := guestFile(language)
 			if err != nil {
