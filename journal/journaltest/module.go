@@ -82,6 +82,19 @@ func testModules(t *testing.T, open Open) {
 				f.Fatalf("bytes: got %d that differ, want %d as uploaded", len(got), len(b))
 			}
 		}},
+		{"are mended by the next push", func(f *fixture) {
+			m := f.module(acme, f.digest)
+			created, err := f.Store.PutModule(f.Context(), m, []byte("damaged"))
+			f.must(err)
+			for range 2 {
+				again, err := f.Store.PutModule(f.Context(), m, wasm)
+				f.must(err)
+				created = created || again
+			}
+			if got, err := f.Store.ModuleBytes(f.Context(), acme, f.digest); created || err != nil || !bytes.Equal(got, wasm) {
+				f.Fatalf("got bytes %q, created %v, %v; want those of the last push in the same module", got, created, err)
+			}
+		}},
 		{"may be pushed by many at once", func(f *fixture) {
 			b := []byte("pushed by all")
 			m := modules.Module{Tenant: acme, Digest: modules.DigestOf(b), Size: int64(len(b)), Shape: modules.Command}

@@ -14,7 +14,7 @@ import (
 	"reprise/tenant"
 )
 
-// Primary keys. The manifest and the imports are bytes of JSON, not Postgres' json, which refuses
+// Primary keys. Bytes that are lost or damaged are replaced. The manifest and the imports are bytes of JSON, not Postgres' json, which refuses
 // what a guest may say.
 const putModuleSQL = `
 WITH clock AS MATERIALIZED (SELECT reprise.reprise_now() AS now),
@@ -22,9 +22,13 @@ made AS (
   INSERT INTO reprise.modules (tenant, digest, size, shape, manifest, imports, created_at)
   SELECT $1, $2, $3, $4, $5, $6, clock.now FROM clock
   ON CONFLICT DO NOTHING
-  RETURNING tenant, digest
+  RETURNING digest
+),
+kept AS (
+  INSERT INTO reprise.module_bytes AS b (tenant, digest, bytes) VALUES ($1, $2, $7)
+  ON CONFLICT (tenant, digest) DO UPDATE SET bytes = excluded.bytes WHERE b.bytes <> excluded.bytes
 )
-INSERT INTO reprise.module_bytes (tenant, digest, bytes) SELECT made.tenant, made.digest, $7 FROM made`
+SELECT count(*) FROM made`
 
 // PutModule implements modules.Blobs.
 func (s *Store) PutModule(ctx context.Context, m modules.Module, bytes []byte) (created bool, err error) {
@@ -42,8 +46,9 @@ func (s *Store) PutModule(ctx context.Context, m modules.Module, bytes []byte) (
 	durable.ModuleBefore.Hit()
 	lostAnswer := false
 	err = s.retry(ctx, true, func(ctx context.Context) error {
-		tag, err := s.pool.Exec(ctx, s.in(putModuleSQL), string(m.Tenant), string(m.Digest), m.Size, string(m.Shape), manifest, imports, bytes)
-		created = err == nil && (tag.RowsAffected() == 1 || lostAnswer)
+		var made int
+		err := s.pool.QueryRow(ctx, s.in(putModuleSQL), string(m.Tenant), string(m.Digest), m.Size, string(m.Shape), manifest, imports, bytes).Scan(&made)
+		created = err == nil && (made == 1 || lostAnswer)
 		lostAnswer = lostAnswer || err != nil && fateOf(err) == unknown
 		return err
 	})

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 
 	"reprise/journal"
 )
@@ -75,9 +76,12 @@ func (s *Store) writeGroup(group []*commit) {
 		return
 	}
 	for i, c := range group {
-		if err != nil {
+		switch {
+		case isState(err, uniqueViolation): // only entries have a key that may be in the way, and no group is left here
+			c.done <- result{err: fmt.Errorf("the journal has entries beyond its row's next seq: %w: %w", journal.ErrConflict, err)}
+		case err != nil:
 			c.done <- result{err: err}
-		} else {
+		default:
 			c.done <- results[i]
 		}
 	}

@@ -1,9 +1,12 @@
 package sqlite
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	sqlite3 "modernc.org/sqlite"
 
 	"reprise/journal"
 	"reprise/journal/internal/payload"
@@ -59,6 +62,9 @@ func scanEntry(row scanner) (heldEntry, error) {
 	return e, err
 }
 
+// uniqueViolation is SQLITE_CONSTRAINT_UNIQUE.
+const uniqueViolation = 2067
+
 // rowsPerInsert bounds the rows of one statement, and so the number of texts that are kept prepared.
 const rowsPerInsert = 8
 
@@ -83,7 +89,12 @@ func (k *keeper) insertEntries(token int64, es []journal.Entry) error {
 				args = append(args, requestLarge, outcomeLarge)
 			}
 		}
-		if _, err := k.exec(insertEntries(len(part), flags), args...); err != nil {
+		_, err := k.exec(insertEntries(len(part), flags), args...)
+		var refused *sqlite3.Error
+		if errors.As(err, &refused) && refused.Code() == uniqueViolation {
+			return fmt.Errorf("the journal has entries beyond its row's next seq: %w: %w", journal.ErrConflict, err)
+		}
+		if err != nil {
 			return err
 		}
 	}

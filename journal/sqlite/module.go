@@ -20,8 +20,11 @@ func (t *tx) hasModule(owner tenant.ID, d modules.Digest) (bool, error) {
 func (s *Store) PutModule(ctx context.Context, m modules.Module, bytes []byte) (created bool, err error) {
 	err = s.write(ctx, func(t *tx) error {
 		has, err := t.hasModule(m.Tenant, m.Digest)
-		if err != nil || has {
+		if err != nil {
 			return err
+		}
+		if has {
+			return t.mendModule(m, bytes)
 		}
 		created = true
 		t.step(durable.ModuleBefore, durable.ModuleAfter)
@@ -49,6 +52,13 @@ func (t *tx) insertModule(m modules.Module, bytes []byte) error {
 		return err
 	}
 	_, err = t.exec(`INSERT INTO module_bytes (module, bytes) VALUES (?, ?)`, n, blob(bytes))
+	return err
+}
+
+// mendModule replaces bytes that are lost or damaged.
+func (t *tx) mendModule(m modules.Module, bytes []byte) error {
+	_, err := t.exec(`INSERT INTO module_bytes (module, bytes) SELECT n, ?1 FROM modules WHERE tenant = ?2 AND digest = ?3
+		ON CONFLICT (module) DO UPDATE SET bytes = excluded.bytes WHERE bytes <> excluded.bytes`, blob(bytes), m.Tenant, m.Digest)
 	return err
 }
 

@@ -118,7 +118,7 @@ func (u *Turn) settle(ctx context.Context, err error, log *slog.Logger) {
 		u.block(ctx, "module_missing: the store has no module "+string(u.claim.Run.Digest), false)
 	case errors.As(err, &refused):
 		u.block(ctx, refused.Code+": "+refused.Error(), false)
-	case errors.Is(err, errCorrupt):
+	case errors.Is(err, errCorrupt), errors.Is(err, journal.ErrConflict) && u.claim.Run.Attempts > 1: // once more the same is in the way
 		u.block(ctx, "corrupt_history: "+err.Error(), false)
 	default:
 		log.Error("turn failed inside the host", "error", err)
