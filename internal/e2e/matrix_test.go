@@ -14,12 +14,14 @@ import (
 
 	"reprise/host/api/wire"
 	"reprise/host/client"
+	"reprise/internal/failpoint"
 )
 
 // A mode says when the failpoint is armed.
 const (
 	live   = "live"   // from the start: it is met while new things are done
 	replay = "replay" // after a kill in the middle: it is met by turns that replay what was done before
+	frozen = "frozen" // from the start: it stops the process, and another node takes over
 	twice  = "twice"  // from the start, and again in the process after: it is met while a crash at it is recovered from
 )
 
@@ -107,16 +109,24 @@ func failpoints(t testing.TB) []string {
 // scenario runs the whole program once, killing the host at a point, and returns what came out and how
 // often the host died there.
 func scenario(t testing.TB, s *shop, journal, mode, point string) (outcome, int) {
-	n := newNode(t, journal, "n1", "--allow-host", s.host(), "--hold-for", "50ms", "--lease-ttl", "3s")
+	flags := []string{"--allow-host", s.host(), "--hold-for", "50ms", "--lease-ttl", "3s"}
+	n := newNode(t, journal, "n1", flags...)
 	n.program = reprise // what is durable does not depend on the race detector, which takes ten times as long
-	armed := ""
-	if mode != replay {
-		armed = point
-	}
-	if mode == twice {
+	var standby *node
+	switch mode {
+	case live:
+		n.startArmed(point)
+	case twice:
 		n.next = point
+		n.startArmed(point)
+	case replay:
+		n.startArmed("")
+	case frozen:
+		standby = newNode(t, journal, "n2", flags...)
+		standby.program = reprise
+		n.env, n.other = []string{failpoint.FreezeEnv + "=" + point}, standby
+		n.start("")
 	}
-	n.startArmed(armed)
 	input := fmt.Sprintf(`{"shop":%q}`, s.srv.URL)
 	push(n, "matrix")
 	main := startRun(n, "matrix", "matrix", input)
@@ -146,11 +156,16 @@ func scenario(t testing.TB, s *shop, journal, mode, point string) (outcome, int)
 		got.CancelledState = r.State
 		return ended(r), err
 	})
-	n.terminate()
+	if mode == frozen {
+		n.thaw(standby)
+	} else {
+		n.terminate()
+	}
 	died := n.deaths
 	if n.crashed() {
 		died++
 	}
+	n.env = nil
 	n.start("")
 	got.Journal, got.CancelledJournal = journalOf(n, s, main), journalOf(n, s, other)
 	got.Ledger, got.CancelledLedger = s.ledger(main), s.ledger(other)

@@ -38,6 +38,7 @@ type node struct {
 	client *client.Client
 	deaths int    // of processes that died by themselves and were started again
 	next   string // failpoint that the next of these is started with
+	other  *node  // who is started and called when the process has stopped
 }
 
 func newNode(t testing.TB, journal, name string, flags ...string) *node {
@@ -51,7 +52,7 @@ func newNode(t testing.TB, journal, name string, flags ...string) *node {
 	return n
 }
 
-// start starts the process; crashAt arms a failpoint. It returns false when the process died before it served.
+// start starts the process; crashAt arms a failpoint. It returns false when the process died, or stopped, before it served.
 func (n *node) start(crashAt string) bool {
 	n.t.Helper()
 	addrFile := filepath.Join(n.dir, "addr")
@@ -92,6 +93,9 @@ func (n *node) address(file string) (string, bool) {
 			}
 			return "", false
 		case <-time.After(10 * time.Millisecond):
+			if n.stopped() {
+				return "", false
+			}
 		}
 	}
 	n.t.Fatalf("node %s does not serve\n%s", n.name, n.log.tail(4<<10))
@@ -154,7 +158,13 @@ func (n *node) call(what string, do func(ctx context.Context, c *client.Client) 
 	n.t.Helper()
 	deadline := time.Now().Add(patience)
 	for {
+		if n.other != nil && n.stopped() {
+			n.takeOver()
+		}
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		if n.other != nil {
+			go n.cancelWhenStopped(ctx, cancel)
+		}
 		err := do(ctx, n.client)
 		cancel()
 		var unreachable *client.UnreachableError
@@ -164,6 +174,7 @@ func (n *node) call(what string, do func(ctx context.Context, c *client.Client) 
 			return
 		case time.Now().After(deadline):
 			n.t.Fatalf("%s: %v", what, err)
+		case n.other != nil && n.stopped(): // it takes over above
 		case errors.As(err, &unreachable), errors.As(err, &refused):
 			n.revive()
 		default:

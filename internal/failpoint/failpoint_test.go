@@ -1,6 +1,7 @@
 package failpoint
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"os/exec"
@@ -48,6 +49,27 @@ func TestHit(t *testing.T) {
 		if string(out) != tt.passed || killed != tt.killed {
 			t.Errorf("%q: got %q, killed %v (%v); want %q, killed %v", spec, out, killed, err, tt.passed, tt.killed)
 		}
+	}
+}
+
+// TestFreeze: a child stops at a point and goes on after SIGCONT.
+func TestFreeze(t *testing.T) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "REPRISE_TEST_CHILD=1", FreezeEnv+"=test.a:2")
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var status syscall.WaitStatus
+	if _, err := syscall.Wait4(cmd.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
+		t.Errorf("got status %v (%v), want stopped", status, err)
+	}
+	if err := cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Error(err)
+	}
+	if err := cmd.Wait(); err != nil || out.String() != "123" {
+		t.Errorf("got %q (%v), want 123 after it was let go on", out.String(), err)
 	}
 }
 
