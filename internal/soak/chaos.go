@@ -154,8 +154,13 @@ func (c *chaos) revive(life context.Context, h *hostProcess, point string) {
 		down := c.down.Load()
 		before, _ := h.deaths()
 		err := h.start(life, point)
-		if err == nil || !errors.Is(err, errGone) {
+		if err == nil || life.Err() != nil {
 			return
+		}
+		if !errors.Is(err, errGone) {
+			c.report("host %s: %v", h.name, err)
+			wait(life, time.Second)
+			continue
 		}
 		if kills, _ := h.deaths(); kills == before && down == c.down.Load() && down%2 == 0 {
 			c.report("host %s does not start although its database serves", h.name)

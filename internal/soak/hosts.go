@@ -72,7 +72,7 @@ func (h *hostProcess) start(ctx context.Context, crashAt string) error {
 	}
 	err := cmd.Start()
 	if err == nil {
-		h.cmd, h.exited, h.asked = cmd, exited, false
+		h.cmd, h.exited, h.asked, h.client = cmd, exited, false, nil
 	}
 	h.mu.Unlock()
 	if err != nil {
