@@ -17,6 +17,7 @@ type Store interface {
 	Reader
 	Claimer
 	Nodes
+	Pruner
 	modules.Store
 	// Close releases the database. It waits for nothing that callers still do.
 	Close() error

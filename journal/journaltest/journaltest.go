@@ -54,6 +54,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"List", testList},
 		{"Bytes", testBytes},
 		{"Payloads", testPayloads},
+		{"Prune", testPrune},
 		{"Tenants", testTenants},
 		{"Modules", testModules},
 		{"Aliases", testAliases},

@@ -46,7 +46,7 @@ func testModel(t *testing.T, open Open) {
 func (m *machine) actions() map[string]func(*rapid.T) {
 	actions := map[string]func(*rapid.T){
 		"signal": m.signal, "cancel": m.cancel, "resume": m.resume, "register": m.register, "heartbeat": m.heartbeat,
-		"unregister": m.unregister, "commit again": m.commitAgain, "time passes": m.advance, "": m.check,
+		"unregister": m.unregister, "commit again": m.commitAgain, "time passes": m.advance, "prune": m.prune, "delete": m.deleteRun, "": m.check,
 	}
 	for i := range 4 {
 		actions[fmt.Sprint("commit ", i)] = m.commit
@@ -139,6 +139,26 @@ func (m *machine) cancel(rt *rapid.T) {
 	r := pick(rt, "run", m.runs)
 	_, err := m.f.Store.RequestCancel(m.f.Context(), r.Tenant, r.ID, "stop it")
 	m.same(rt, "cancel", err, m.model.cancel(r, "stop it"))
+	m.touched = r
+}
+
+// prune keeps what ended by other times than the clock's steps.
+func (m *machine) prune(rt *rapid.T) {
+	keep := func(what string) time.Duration {
+		return time.Duration(rapid.IntRange(0, 3).Draw(rt, what)) * (modelStep + modelStep/2)
+	}
+	r := journal.Retention{Completed: keep("completed"), Failed: keep("failed"), Cancelled: keep("cancelled")}
+	for more := true; more; {
+		p, err := m.f.Store.Prune(m.f.Context(), r, 10)
+		m.same(rt, "prune", err, nil)
+		more = p.More
+	}
+	m.model.prune(r)
+}
+
+func (m *machine) deleteRun(rt *rapid.T) {
+	r := pick(rt, "run", m.runs)
+	m.same(rt, "delete", m.f.Store.DeleteRun(m.f.Context(), r.Tenant, r.ID), m.model.deleteRun(r))
 	m.touched = r
 }
 
@@ -303,6 +323,11 @@ func (m *machine) check(rt *rapid.T) {
 }
 
 func (m *machine) compare(rt *rapid.T, r *modelRun) {
+	if r.gone {
+		_, err := m.f.Store.Run(m.f.Context(), r.Tenant, r.ID)
+		m.same(rt, "removed run", err, journal.ErrNotFound)
+		return
+	}
 	s := m.f.snapshot(r.Tenant, r.ID)
 	m.compareRun(rt, "run", s.Run, r)
 	if len(s.Entries) != len(r.entries) {

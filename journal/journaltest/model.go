@@ -35,6 +35,8 @@ type modelRun struct {
 	release *journal.Batch // that gave up the lease of the present token
 	due     due
 	timer   bool // due is a timer
+	ended   time.Duration
+	gone    bool // removed
 }
 
 type modelArrival struct {
@@ -67,7 +69,7 @@ func (m *model) live(node string) bool {
 
 func (m *model) create(r journal.Run) (*modelRun, bool, error) {
 	for _, o := range m.runs {
-		if o.Tenant == r.Tenant && r.IdempotencyKey != "" && o.IdempotencyKey == r.IdempotencyKey {
+		if !o.gone && o.Tenant == r.Tenant && r.IdempotencyKey != "" && o.IdempotencyKey == r.IdempotencyKey {
 			if o.Workflow == r.Workflow && o.Entry == r.Entry && o.Key == r.Key && string(o.Input) == string(r.Input) {
 				return o, false, nil
 			}
@@ -106,6 +108,9 @@ func (m *model) arrive(r *modelRun, a journal.Arrival) {
 }
 
 func (m *model) signal(r *modelRun, id, name string, payload []byte) (duplicate bool, err error) {
+	if r.gone {
+		return false, journal.ErrNotFound
+	}
 	if a := r.arrival("signal:" + id); a != nil {
 		if a.Name == name && string(a.Payload) == string(payload) {
 			return true, nil
@@ -121,12 +126,14 @@ func (m *model) signal(r *modelRun, id, name string, payload []byte) (duplicate 
 
 func (m *model) cancel(r *modelRun, reason string) error {
 	switch {
+	case r.gone:
+		return journal.ErrNotFound
 	case r.State.Terminal():
 		if !r.CancelRequested {
 			return journal.ErrState
 		}
 	case r.State == journal.Blocked || r.State == journal.Paused || r.State == journal.Ready && r.NextSeq == 0:
-		r.State, r.CancelRequested = journal.Cancelled, true
+		r.State, r.CancelRequested, r.ended = journal.Cancelled, true, m.now
 		r.Failure = abi.NewFailure(abi.CodeCancelled, "%s", reason).Encode()
 	case !r.CancelRequested:
 		r.CancelRequested = true
@@ -135,7 +142,30 @@ func (m *model) cancel(r *modelRun, reason string) error {
 	return nil
 }
 
+// prune removes what ended longer ago than it is kept.
+func (m *model) prune(keep journal.Retention) {
+	for _, r := range m.runs {
+		if d := keep.Of(r.State); d > 0 && r.ended+d <= m.now {
+			r.gone = true
+		}
+	}
+}
+
+func (m *model) deleteRun(r *modelRun) error {
+	switch {
+	case r.gone:
+		return journal.ErrNotFound
+	case !r.State.Terminal():
+		return journal.ErrState
+	}
+	r.gone = true
+	return nil
+}
+
 func (m *model) resume(r *modelRun) error {
+	if r.gone {
+		return journal.ErrNotFound
+	}
 	if r.State != journal.Blocked && r.State != journal.Paused {
 		return journal.ErrState
 	}
@@ -191,6 +221,9 @@ func (m *model) claim(r *modelRun, node string) (stolenFrom string) {
 }
 
 func (m *model) commit(r *modelRun, l journal.Lease, b journal.Batch) (journal.State, error) {
+	if r.gone {
+		return "", journal.ErrFenced
+	}
 	if r.State != journal.Running || r.Owner != l.Node || r.Token != l.Token || !m.live(l.Node) {
 		if r.State != journal.Running && r.Token == l.Token && r.release != nil && cmp.Equal(*r.release, b, equal) {
 			return r.State, nil
@@ -245,7 +278,7 @@ func (r *modelRun) stash(a journal.Arrival) {
 }
 
 func (m *model) release(r *modelRun, next journal.Transition) {
-	r.State, r.Owner = next.State, ""
+	r.State, r.Owner, r.ended = next.State, "", m.now
 	if !next.KeepAttempts {
 		r.Attempts = 0
 	}

@@ -97,14 +97,16 @@ func repeatsPayload(f *fixture, n int) {
 		was := *field
 		*field = bytes.Clone(was)
 		(*field)[n-1] ^= 1
-		f.refuse("another entry", l, journal.Batch{Entries: []journal.Entry{e}}, journal.ErrConflict)
+		_, err = f.Store.Commit(f.Context(), l, journal.Batch{Entries: []journal.Entry{e}})
+		f.want("another entry", err, journal.ErrConflict)
 		*field = was
 	}
 	end := journal.Batch{Observed: []string{"signal:s1"}, Next: &journal.Transition{State: journal.Completed, Output: sized(n, "o")}}
 	f.commit(l, end)
 	f.commit(l, end)
 	end.Next = &journal.Transition{State: journal.Completed, Output: sized(n, "O")}
-	f.refuse("another end", l, end, journal.ErrFenced)
+	_, err = f.Store.Commit(f.Context(), l, end)
+	f.want("another end", err, journal.ErrFenced)
 	f.sent(r.ID, "s1", "paid", sized(n, "s"), true)
 }
 

@@ -49,7 +49,7 @@ func (s *Store) Runs(ctx context.Context, t tenant.ID, f journal.Filter) (journa
 }
 
 func listQuery(t tenant.ID, f journal.Filter, before int64, rows int) (string, []any) {
-	text := `SELECT ` + smallColumns + ` FROM runs r WHERE r.tenant = ? AND r.n < ?`
+	text := `SELECT ` + smallColumns + ` FROM runs r WHERE r.tenant = ? AND r.n < ? AND r.removed = 0`
 	args := []any{t, before}
 	if f.State != "" {
 		text += ` AND r.state = ?`

@@ -28,11 +28,11 @@ func (s *Store) Run(ctx context.Context, t tenant.ID, id journal.RunID) (out jou
 // Entries implements journal.Reader. Index entries_by_seq.
 func (s *Store) Entries(ctx context.Context, t tenant.ID, id journal.RunID, from int64, limit int) ([]journal.Entry, error) {
 	var out []journal.Entry
-	err := s.readRun(ctx, t, id, func(c *conn, n int64) error {
+	err := s.readRun(ctx, t, id, func(c *conn) (int, error) {
 		var held []heldEntry
 		var size int64
-		err := c.each(`SELECT `+entryColumns+entryFlags+largeSizes+` FROM entries e WHERE run = ? AND seq >= ? ORDER BY seq LIMIT ?`,
-			[]any{n, from, max(0, limit)}, func(row scanner) (bool, error) {
+		err := c.each(`SELECT `+entryColumns+entryFlags+largeSizes+` FROM entries e WHERE run = `+numberOf+` AND seq >= ? ORDER BY seq LIMIT ?`,
+			[]any{t, id[:], from, max(0, limit)}, func(row scanner) (bool, error) {
 				var large int64
 				e, err := scanEntry(withMore{row, &large})
 				size += int64(len(e.Request)+len(e.Options)+len(e.Payload)) + large
@@ -45,7 +45,7 @@ func (s *Store) Entries(ctx context.Context, t tenant.ID, id journal.RunID, from
 		if err == nil {
 			out, err = c.wholeEntries(t, held)
 		}
-		return err
+		return len(out), err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read entries of run %s from %d: %w", id, from, err)
@@ -80,11 +80,11 @@ func (c *conn) wholeEntries(t tenant.ID, held []heldEntry) ([]journal.Entry, err
 // Arrivals implements journal.Reader. Index inbox_open.
 func (s *Store) Arrivals(ctx context.Context, t tenant.ID, id journal.RunID, after int64) ([]journal.Arrival, error) {
 	var out []journal.Arrival
-	err := s.readRun(ctx, t, id, func(c *conn, n int64) error {
+	err := s.readRun(ctx, t, id, func(c *conn) (int, error) {
 		out = nil
 		var larges []bool
 		err := c.each(`SELECT id, pos, kind, op, name, status, payload, payload_large, attempt, retry_at, at FROM inbox
-			WHERE run = ? AND open = 1 AND pos > ? ORDER BY pos`, []any{n, after}, func(row scanner) (bool, error) {
+			WHERE run = `+numberOf+` AND open = 1 AND pos > ? ORDER BY pos`, []any{t, id[:], after}, func(row scanner) (bool, error) {
 			var a journal.Arrival
 			var large bool
 			var retryAt, at int64
@@ -100,7 +100,7 @@ func (s *Store) Arrivals(ctx context.Context, t tenant.ID, id journal.RunID, aft
 		if err == nil {
 			err = c.fill(t, &w)
 		}
-		return err
+		return len(out), err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read inbox of run %s after %d: %w", id, after, err)
@@ -111,10 +111,10 @@ func (s *Store) Arrivals(ctx context.Context, t tenant.ID, id journal.RunID, aft
 // Published implements journal.Reader. Index published_by_key.
 func (s *Store) Published(ctx context.Context, t tenant.ID, id journal.RunID) ([]journal.Published, error) {
 	var out []journal.Published
-	err := s.readRun(ctx, t, id, func(c *conn, n int64) error {
+	err := s.readRun(ctx, t, id, func(c *conn) (int, error) {
 		out = nil
 		var larges []bool
-		err := c.each(`SELECT key, value, value_large, at FROM published WHERE run = ? ORDER BY key`, []any{n}, func(row scanner) (bool, error) {
+		err := c.each(`SELECT key, value, value_large, at FROM published WHERE run = `+numberOf+` ORDER BY key`, []any{t, id[:]}, func(row scanner) (bool, error) {
 			var p journal.Published
 			var large bool
 			var at int64
@@ -130,7 +130,7 @@ func (s *Store) Published(ctx context.Context, t tenant.ID, id journal.RunID) ([
 		if err == nil {
 			err = c.fill(t, &w)
 		}
-		return err
+		return len(out), err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read published values of run %s: %w", id, err)
@@ -138,13 +138,17 @@ func (s *Store) Published(ctx context.Context, t tenant.ID, id journal.RunID) ([
 	return out, nil
 }
 
-// readRun finds a run's number and reads by it. The two need no common snapshot: no run is ever removed.
-func (s *Store) readRun(ctx context.Context, t tenant.ID, id journal.RunID, do func(c *conn, n int64) error) error {
+// numberOf is a run's number, by the unique index on (tenant, id). It is part of the query, so that a run is read whole or, when it is
+// removed, not at all.
+const numberOf = `(SELECT n FROM runs WHERE tenant = ? AND id = ?)`
+
+// readRun runs a query about a run that yields a number of rows, and when there are none looks whether there is such a run.
+func (s *Store) readRun(ctx context.Context, t tenant.ID, id journal.RunID, do func(c *conn) (int, error)) error {
 	return s.readWhole(ctx, func(c *conn) error {
-		n, err := c.runNumber(t, id)
-		if err != nil {
+		if n, err := do(c); n > 0 || err != nil {
 			return err
 		}
-		return do(c, n)
+		_, err := c.runNumber(t, id)
+		return err
 	})
 }
