@@ -83,13 +83,46 @@ SELECT ` + aliasColumns + ` FROM reprise.aliases a WHERE a.tenant = $1 AND a.nam
 // Alias implements modules.Aliases.
 func (s *Store) Alias(ctx context.Context, t tenant.ID, name string) (a modules.Alias, err error) {
 	err = s.retry(ctx, true, func(ctx context.Context) error {
-		a, err = s.alias(ctx, t, name)
+		var there bool
+		if a, there, err = s.aliasReads.get(ctx, aliasKey{t, name}); err == nil && !there {
+			err = modules.ErrNotFound
+		}
 		return err
 	})
 	if err != nil {
 		return modules.Alias{}, fmt.Errorf("workflow name %.300q: %w", name, err)
 	}
 	return a, nil
+}
+
+type aliasKey struct {
+	tenant tenant.ID
+	name   string
+}
+
+// Primary key, backwards, once for each name.
+const manyAliasesSQL = `
+SELECT ` + aliasColumns + ` FROM unnest($1::text[], $2::text[]) AS k(tenant, name)
+CROSS JOIN LATERAL (
+  SELECT a.* FROM reprise.aliases a WHERE a.tenant = k.tenant AND a.name = k.name ORDER BY a.version DESC LIMIT 1
+) a`
+
+// manyAliases reads the newest steps of names.
+func (s *Store) manyAliases(ctx context.Context, keys []aliasKey) (map[aliasKey]modules.Alias, error) {
+	tenants, names := make([]string, len(keys)), make([]string, len(keys))
+	for i, k := range keys {
+		tenants[i], names[i] = string(k.tenant), k.name
+	}
+	rows, err := s.pool.Query(ctx, s.in(manyAliasesSQL), tenants, names)
+	if err != nil {
+		return nil, err
+	}
+	found, err := pgx.CollectRows(rows, scanAlias)
+	got := make(map[aliasKey]modules.Alias, len(found))
+	for _, a := range found {
+		got[aliasKey{a.Tenant, a.Name}] = a
+	}
+	return got, err
 }
 
 func (s *Store) alias(ctx context.Context, t tenant.ID, name string) (modules.Alias, error) {

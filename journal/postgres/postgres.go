@@ -25,6 +25,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"reprise/journal"
+	"reprise/modules"
 )
 
 // Config says where the database is. DSN is required; every other zero value is a documented default.
@@ -108,6 +109,9 @@ type Store struct {
 	self    string        // marks this store's notifications, so that it ignores them
 
 	lostClaims lostClaims
+
+	runReads   *combiner[runKey, heldRun]
+	aliasReads *combiner[aliasKey, modules.Alias]
 }
 
 var _ journal.Store = (*Store)(nil)
@@ -137,6 +141,8 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 		return nil, err
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.runReads = newCombiner(s.ctx, c.Timeout, s.manyRuns)
+	s.aliasReads = newCombiner(s.ctx, c.Timeout, s.manyAliases)
 	for range writers {
 		s.wg.Go(s.writeLoop)
 	}

@@ -104,13 +104,44 @@ func (s *Store) oneRun(ctx context.Context, q querier, sql string, args ...any) 
 	return r, err
 }
 
+// Primary key. What is looked up is a list of at most maxKeys.
+const manyRunsSQL = `
+SELECT ` + runColumns + ` FROM unnest($1::text[], $2::uuid[]) AS k(tenant, id)
+JOIN reprise.runs r ON r.tenant = k.tenant AND r.id = k.id`
+
+type runKey struct {
+	tenant tenant.ID
+	id     journal.RunID
+}
+
+// manyRuns reads runs by their keys.
+func (s *Store) manyRuns(ctx context.Context, keys []runKey) (map[runKey]heldRun, error) {
+	tenants, ids := make([]string, len(keys)), make([]pgtype.UUID, len(keys))
+	for i, k := range keys {
+		tenants[i], ids[i] = string(k.tenant), uuidOf(k.id)
+	}
+	rows, err := s.pool.Query(ctx, s.in(manyRunsSQL), tenants, ids)
+	if err != nil {
+		return nil, err
+	}
+	found, err := pgx.CollectRows(rows, scanRun)
+	got := make(map[runKey]heldRun, len(found))
+	for _, r := range found {
+		got[runKey{r.Tenant, r.ID}] = r
+	}
+	return got, err
+}
+
 // Primary key.
 const runSQL = `SELECT ` + runColumns + ` FROM reprise.runs r WHERE r.tenant = $1 AND r.id = $2`
 
 // Run implements journal.Reader.
 func (s *Store) Run(ctx context.Context, t tenant.ID, id journal.RunID) (r journal.Run, err error) {
 	err = s.read(ctx, func(ctx context.Context) error {
-		held, err := s.oneRun(ctx, s.pool, runSQL, string(t), uuidOf(id))
+		held, there, err := s.runReads.get(ctx, runKey{t, id})
+		if err == nil && !there {
+			err = journal.ErrNotFound
+		}
 		if err == nil {
 			r, err = s.whole(ctx, s.pool, held)
 		}
