@@ -125,8 +125,12 @@ const (
 	hopedFrom = 4 << 20
 )
 
-// charge is what an instance is thought to need at its begin.
+// charge is what an instance is thought to need at its begin: what others of its module have needed, or, while only a
+// few are known, no less than a guess.
 func (m *Module) charge() int64 {
+	if m.runs.Load() >= measured {
+		return max(overhead, m.needs.Load())
+	}
 	size := int64(m.image.Size)
 	return max(overhead+min(size, hoped)+max(size-hopedFrom, 0), m.needs.Load())
 }
