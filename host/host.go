@@ -17,6 +17,7 @@ import (
 	"reprise/host/effect"
 	"reprise/host/internal/exec"
 	"reprise/host/internal/gate"
+	"reprise/host/internal/prune"
 	"reprise/host/internal/sandbox"
 	"reprise/host/internal/sched"
 	"reprise/journal"
@@ -70,6 +71,12 @@ type Config struct {
 	// LogRate bounds the log lines of one run, or attempt of an activity, in bytes a second; what comes faster is dropped
 	// and counted. Default 64 KiB; negative for no bound.
 	LogRate int64
+	// Retention says how long finished runs are kept after they ended. Their ids, keys and idempotency keys are free then.
+	// Default: for ever.
+	Retention journal.Retention
+	// PruneEvery is about how often what is not kept any longer is removed: runs, the rows of removed runs, payloads that nothing names.
+	// Default 1m.
+	PruneEvery time.Duration
 	// Logger gets what the host and its guests say. Default: discard.
 	Logger *slog.Logger
 }
@@ -84,6 +91,7 @@ func (c Config) withDefaults() Config {
 	def(&c.Poll, time.Second)
 	def(&c.HoldFor, time.Second)
 	def(&c.DrainTimeout, 10*time.Second)
+	def(&c.PruneEvery, time.Minute)
 	if c.Name == "" {
 		c.Name = "node"
 	}
@@ -116,6 +124,7 @@ type Host struct {
 	preparing *gate.Gate      // of modules that are pushed
 	turner    *exec.Turner
 	sched     *sched.Dispatcher
+	pruner    *prune.Pruner
 	ended     *broadcast
 	known     known
 	stopOnce  sync.Once
@@ -132,6 +141,9 @@ func New(cfg Config) (*Host, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.Limits.Check(); err != nil {
 		return nil, fmt.Errorf("host: Config.Limits: %w", err)
+	}
+	if r := cfg.Retention; min(r.Completed, r.Failed, r.Cancelled, cfg.PruneEvery) < 0 {
+		return nil, errors.New("host: Config.Retention or PruneEvery is negative")
 	}
 	for _, d := range cfg.Interpreted {
 		if _, err := modules.ParseDigest(string(d)); err != nil {
@@ -150,17 +162,25 @@ func New(cfg Config) (*Host, error) {
 		MaxAttempts: cfg.MaxAttempts, Limits: cfg.Limits, LogRate: max(0, cfg.LogRate), Logger: cfg.Logger, Ended: h.ended.tell})
 	h.sched = sched.New(sched.Config{Store: cfg.Store, Name: cfg.Name, LeaseTTL: cfg.LeaseTTL, Poll: cfg.Poll, MaxRunning: cfg.MaxRunning, MaxPerTenant: cfg.MaxRunningPerTenant,
 		DrainTimeout: cfg.DrainTimeout, Logger: cfg.Logger, Clock: clock, Open: func(c journal.Claim) sched.Turn { return h.turner.Open(c) }})
+	h.pruner = prune.New(prune.Config{Store: cfg.Store, Retention: cfg.Retention, Every: cfg.PruneEvery, Logger: cfg.Logger})
 	return h, nil
 }
 
 // Start registers the node and begins to run what is due. After an error the host is unusable.
-func (h *Host) Start(ctx context.Context) error { return h.sched.Start(ctx) }
+func (h *Host) Start(ctx context.Context) error {
+	if err := h.sched.Start(ctx); err != nil {
+		return err
+	}
+	h.pruner.Start(ctx)
+	return nil
+}
 
 // Stop drains the node: readiness turns false, nothing new is claimed, waiting runs are given back at once,
 // effects in flight get DrainTimeout. It returns when all is given back, or an error when ctx was done
 // before. Calling it again returns the first answer.
 func (h *Host) Stop(ctx context.Context) error {
 	h.stopOnce.Do(func() {
+		h.pruner.Stop()
 		err := h.sched.Stop(ctx)
 		wctx, cancel := context.WithTimeout(ctx, h.cfg.DrainTimeout)
 		h.turner.Wait(wctx)

@@ -284,6 +284,18 @@ func (h *Host) Resume(ctx context.Context, t tenant.ID, id journal.RunID) (journ
 	return run, nil
 }
 
+// DeleteRun removes a run that has ended.
+func (h *Host) DeleteRun(ctx context.Context, t tenant.ID, id journal.RunID) error {
+	err := h.cfg.Store.DeleteRun(ctx, t, id)
+	if errors.Is(err, journal.ErrState) {
+		return &Error{Kind: Conflict, Code: "run_open", What: "the run is open", Where: id.String(), Fix: "cancel it and wait for its end", Err: err}
+	}
+	if err != nil {
+		return runError(err, id)
+	}
+	return nil
+}
+
 // Replay replays a run's journal without writing.
 func (h *Host) Replay(ctx context.Context, t tenant.ID, id journal.RunID, digest modules.Digest) (Replay, error) {
 	run, err := h.cfg.Store.Run(ctx, t, id)

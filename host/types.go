@@ -66,6 +66,8 @@ type UseCases interface {
 	Signal(ctx context.Context, t tenant.ID, id journal.RunID, signalID, name string, payload []byte) (duplicate bool, err error)
 	Cancel(ctx context.Context, t tenant.ID, id journal.RunID, reason string) (journal.Run, error)
 	Resume(ctx context.Context, t tenant.ID, id journal.RunID) (journal.Run, error)
+	// DeleteRun removes a run that has ended, as retention would.
+	DeleteRun(ctx context.Context, t tenant.ID, id journal.RunID) error
 	// Replay replays a run's journal against its own module, or another when digest is not empty.
 	Replay(ctx context.Context, t tenant.ID, id journal.RunID, digest modules.Digest) (Replay, error)
 	// PushModule takes a module's bytes; name may be empty (no alias), expect may be empty (no check). One of

@@ -13,6 +13,7 @@ import (
 
 	"reprise/abi"
 	"reprise/host"
+	"reprise/journal"
 	"reprise/modules"
 	"reprise/tenant"
 )
@@ -49,6 +50,7 @@ func nodeFlags(nodeName string) []cli.Flag {
 		&cli.Int64Flag{Name: "log-rate", Value: 64 << 10, Usage: "bytes of log lines that one run may write a second; -1 for any number", EnvVars: []string{"REPRISE_LOG_RATE"}},
 		&cli.DurationFlag{Name: "hold-for", Value: time.Second, Usage: "how long a run may wait for a timer in memory before it is suspended", EnvVars: []string{"REPRISE_HOLD_FOR"}},
 		&cli.IntFlag{Name: "max-attempts", Value: 5, Usage: "block a run after that many turns in a row that ended with the death of their host", EnvVars: []string{"REPRISE_MAX_ATTEMPTS"}},
+		&cli.StringSliceFlag{Name: "retain", Usage: "how long runs are kept after they ended, such as 30d or 12h; failed=90d for one end: completed, failed, cancelled; may be repeated; for ever otherwise", EnvVars: []string{"REPRISE_RETAIN"}},
 		&cli.DurationFlag{Name: "drain-timeout", Value: 10 * time.Second, Usage: "how long effects in flight may take when the node stops", EnvVars: []string{"REPRISE_DRAIN_TIMEOUT"}},
 		&cli.StringFlag{Name: "log-level", Value: "info", Usage: "debug, info, warn or error", EnvVars: []string{"REPRISE_LOG_LEVEL"}},
 		&cli.StringSliceFlag{Name: "interpret", Usage: "run the module of this digest by interpreter, slowly, and compile the others; may be repeated", EnvVars: []string{"REPRISE_INTERPRET"}},
@@ -83,6 +85,16 @@ func settingsOf(c *cli.Context) (settings, error) {
 	for _, text := range c.StringSlice("limit") {
 		if err := setLimit(&s.host.Limits, text); err != nil {
 			return s, usage("--limit %.60q: %s", text, err)
+		}
+	}
+	for _, one := range []bool{false, true} { // what is said of one end stands, in whatever order
+		for _, text := range c.StringSlice("retain") {
+			if strings.Contains(text, "=") != one {
+				continue
+			}
+			if err := setRetention(&s.host.Retention, text); err != nil {
+				return s, usage("--retain %.60q: %s", text, err)
+			}
 		}
 	}
 	for _, text := range c.StringSlice("interpret") {
@@ -131,6 +143,48 @@ func setLimit(l *abi.Limits, text string) error {
 		return fmt.Errorf("%.40q is not a whole number", value)
 	}
 	return l.Set(name, n)
+}
+
+// setRetention takes a time, for every end, or END=time.
+func setRetention(r *journal.Retention, text string) error {
+	end, value, one := strings.Cut(text, "=")
+	if !one {
+		value = text
+	}
+	d, err := parseAge(value)
+	if err != nil {
+		return err
+	}
+	ends := map[string]*time.Duration{"completed": &r.Completed, "failed": &r.Failed, "cancelled": &r.Cancelled}
+	if !one {
+		for _, field := range ends {
+			*field = d
+		}
+		return nil
+	}
+	field := ends[end]
+	if field == nil {
+		return fmt.Errorf("%.40q is not completed, failed or cancelled", end)
+	}
+	*field = d
+	return nil
+}
+
+// parseAge reads a time above 0: in days, or as Go writes it.
+func parseAge(text string) (time.Duration, error) {
+	const day = 24 * time.Hour
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		n, err := strconv.ParseInt(days, 10, 64)
+		if err != nil || n <= 0 || n > int64(math.MaxInt64/day) {
+			return 0, errors.New("it is not a number of days above 0, such as 30d")
+		}
+		return time.Duration(n) * day, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return 0, errors.New("it is not a time above 0, such as 30d or 12h")
+	}
+	return d, nil
 }
 
 // parseBytes reads a number of bytes, above 0, with a unit or without.

@@ -32,6 +32,10 @@ func (h *Handler) runActionRoutes(api huma.API) {
 		OperationID: "resumeRun", Method: http.MethodPost, Path: "/v1/runs/{id}/resume", Summary: "Let a blocked or paused run go on", Tags: []string{"runs"},
 	}, h.resumeRun)
 	route(h, api, huma.Operation{
+		OperationID: "deleteRun", Method: http.MethodDelete, Path: "/v1/runs/{id}", Summary: "Remove a run that has ended", Tags: []string{"runs"},
+		DefaultStatus: http.StatusNoContent,
+	}, h.deleteRun)
+	route(h, api, huma.Operation{
 		OperationID: "replayRun", Method: http.MethodPost, Path: "/v1/runs/{id}/replay", Summary: "Replay a run's journal without writing", Tags: []string{"runs"},
 		RequestBody: jsonBody(schemaOf(api, replayRun{}), false),
 	}, h.replayRun)
@@ -110,6 +114,17 @@ func (h *Handler) act(ctx context.Context, printed string, f func(tenant.ID, jou
 		return nil, about(id, h.problem(ctx, err))
 	}
 	return &answer[wire.Run]{viewRun(run)}, nil
+}
+
+func (h *Handler) deleteRun(ctx context.Context, in *runInput) (*struct{}, error) {
+	id, err := runID(in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.cfg.UseCases.DeleteRun(ctx, callOf(ctx).tenant, id); err != nil {
+		return nil, about(id, h.problem(ctx, err))
+	}
+	return nil, nil
 }
 
 // replayRun documents the body of a replay.

@@ -43,6 +43,7 @@ var Codes = []Code{
 	{Code: "invalid_limit", Status: 400, Title: "A limit or a position is out of range", Fix: "use 1 to 1000, and positions from 0"},
 	{Code: "invalid_cursor", Status: 400, Title: "The cursor is not one of this list", Fix: "start again without a cursor"},
 	{Code: "run_ended", Status: 409, Title: "The run has ended", Fix: "start a new run"},
+	{Code: "run_open", Status: 409, Title: "The run is open, and only a run that has ended can be deleted", Fix: "cancel it and wait for its end"},
 	{Code: "run_not_held", Status: 409, Title: "The run is neither blocked nor paused", Fix: "nothing is left to resume"},
 	{Code: "signal_conflict", Status: 409, Title: "The signal's id was used for another signal to the run", Fix: "use a new id for a new signal"},
 	{Code: "signals_queued", Status: 429, Title: "Too many signals, or bytes of them, wait for the run", Fix: "send later, when the run has taken some", Retryable: true},

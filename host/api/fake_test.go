@@ -71,6 +71,20 @@ func (f *fake) get(t tenant.ID, id journal.RunID) (journal.Run, error) {
 	return r, nil
 }
 
+func (f *fake) DeleteRun(_ context.Context, t tenant.ID, id journal.RunID) error {
+	r, err := f.get(t, id)
+	if err != nil {
+		return err
+	}
+	if !r.State.Terminal() {
+		return &host.Error{Kind: host.Conflict, Code: "run_open", What: "the run is open"}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.runs[t], id)
+	return nil
+}
+
 func (f *fake) StartRun(_ context.Context, t tenant.ID, req host.StartRun) (journal.Run, bool, error) {
 	if f.fail != nil {
 		return journal.Run{}, false, f.fail

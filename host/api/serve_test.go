@@ -42,6 +42,7 @@ func TestTokensDecideTheTenant(t *testing.T) {
 		{"signal to another tenant's run", req{method: "POST", path: "/v1/runs/" + others.ID.String() + "/signals/s", header: bearer("token-of-ann")}, 404},
 		{"cancel of another tenant's run", req{method: "POST", path: "/v1/runs/" + others.ID.String() + "/cancel", header: bearer("token-of-ann")}, 404},
 		{"resume of another tenant's run", req{method: "POST", path: "/v1/runs/" + others.ID.String() + "/resume", header: bearer("token-of-ann")}, 404},
+		{"delete of another tenant's run", req{method: "DELETE", path: "/v1/runs/" + others.ID.String(), header: bearer("token-of-ann")}, 404},
 		{"replay of another tenant's run", req{method: "POST", path: "/v1/runs/" + others.ID.String() + "/replay", header: bearer("token-of-ann")}, 404},
 		{"no token", req{path: "/v1/runs"}, 401},
 		{"empty token", req{path: "/v1/runs", header: bearer("")}, 401},

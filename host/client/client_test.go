@@ -75,6 +75,7 @@ func TestRepeats(t *testing.T) {
 		_, err := c.Resume(context.Background(), "run_1")
 		return err
 	}
+	remove := func(c *Client) error { return c.Delete(context.Background(), "run_1") }
 	show := func(c *Client) error {
 		_, err := c.Run(context.Background(), "run_1")
 		return err
@@ -92,6 +93,8 @@ func TestRepeats(t *testing.T) {
 		{"signal after a cut connection", []int{0, 202}, signal, 2, true},
 		{"resume is not repeated", []int{503, 200}, resume, 1, false},
 		{"resume is not repeated after a cut connection", []int{0, 200}, resume, 1, false},
+		{"delete", []int{204}, remove, 1, true},
+		{"delete is not repeated after a cut connection", []int{0, 204}, remove, 1, false},
 		{"a conflict is an answer", []int{409, 200}, start, 1, false},
 		{"not found is an answer", []int{404, 200}, show, 1, false},
 		{"429 is an answer", []int{429, 200}, show, 1, false},

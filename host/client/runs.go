@@ -175,6 +175,12 @@ func (c *Client) Resume(ctx context.Context, id string) (wire.Run, error) {
 	return decode[wire.Run](c.call(ctx, request{method: http.MethodPost, path: runPath(id, "/resume")}))
 }
 
+// Delete removes a run that has ended. It is not repeated: the second would not find it.
+func (c *Client) Delete(ctx context.Context, id string) error {
+	_, err := c.call(ctx, request{method: http.MethodDelete, path: runPath(id, "")})
+	return err
+}
+
 // Replay replays a run against its own module, or another when digest is not empty.
 func (c *Client) Replay(ctx context.Context, id, digest string) (wire.Replay, error) {
 	body, err := wire.Marshal(struct {

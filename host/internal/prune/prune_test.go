@@ -1,0 +1,101 @@
+package prune
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"reprise/journal"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// store has pieces to remove; a call takes a second.
+type store struct {
+	journal.Pruner
+	pieces int
+	fail   error
+	calls  []time.Time
+	asked  journal.Retention
+}
+
+func (s *store) Prune(ctx context.Context, r journal.Retention, limit int) (journal.Pruned, error) {
+	s.calls, s.asked = append(s.calls, time.Now()), r
+	if !sleep(ctx, time.Second) {
+		return journal.Pruned{}, ctx.Err()
+	}
+	if s.fail != nil || s.pieces == 0 {
+		return journal.Pruned{}, s.fail
+	}
+	s.pieces--
+	return journal.Pruned{Runs: limit, More: s.pieces > 0}, nil
+}
+
+func start(s *store) *Pruner {
+	p := New(Config{Store: s, Retention: journal.Retention{Failed: time.Hour}, Every: time.Minute, Logger: slog.New(slog.DiscardHandler)})
+	p.Start(context.Background())
+	return p
+}
+
+func TestRoundsUntilNothingIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &store{pieces: 4}
+		p := start(s)
+		time.Sleep(time.Minute + 8*time.Second)
+		if s.pieces != 0 || len(s.calls) != 4 || s.asked.Failed != time.Hour {
+			t.Fatalf("after a minute: got %d pieces left, %d calls, %v; want none, 4", s.pieces, len(s.calls), s.asked)
+		}
+		for i, at := range s.calls[1:] {
+			if d := at.Sub(s.calls[i]); d != 2*time.Second {
+				t.Errorf("between calls: got %s, want the time of one and as long a rest", d)
+			}
+		}
+		time.Sleep(10 * time.Minute)
+		if n := len(s.calls) - 4; n < 7 || n > 13 {
+			t.Errorf("in 10 more minutes: got %d calls, want about 10", n)
+		}
+		p.Stop()
+		n := len(s.calls)
+		time.Sleep(time.Hour)
+		if len(s.calls) != n {
+			t.Error("called after Stop")
+		}
+		p.Stop()
+	})
+}
+
+func TestAFailureIsForTheNextRound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &store{pieces: 4, fail: errors.New("the database is away")}
+		p := start(s)
+		defer p.Stop()
+		time.Sleep(5 * time.Minute)
+		if n := len(s.calls); n < 3 || n > 7 {
+			t.Errorf("calls that fail in 5 minutes: got %d, want about 5", n)
+		}
+		s.fail = nil
+		time.Sleep(2 * time.Minute)
+		if s.pieces != 0 {
+			t.Errorf("pieces left: got %d, want none", s.pieces)
+		}
+	})
+}
+
+func TestStopEndsACall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &store{pieces: 1 << 30}
+		p := start(s)
+		time.Sleep(2 * time.Minute)
+		began := time.Now()
+		p.Stop()
+		if d := time.Since(began); d > 0 {
+			t.Errorf("stop took %s, want no time", d)
+		}
+	})
+	New(Config{}).Stop() // was not started
+}
