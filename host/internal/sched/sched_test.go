@@ -367,16 +367,18 @@ func TestAHeartbeatThatNeverReturnsStopsRunsInTime(t *testing.T) {
 		b.hold = true
 		b.store.add(1, time.Now())
 		time.Sleep(time.Second)
-		b.store.set(func() { b.store.beatFor, b.store.deaf = time.Hour, true })
-		expires := b.store.node.ExpiresAt
+		var expires time.Time
+		b.store.set(func() { b.store.beatFor, b.store.deaf, expires = time.Hour, true, b.store.node.ExpiresAt })
 		time.Sleep(2 * time.Hour)
 		synctest.Wait()
 		f := b.all()[0]
 		if f.err == nil || !f.ended.Before(expires) {
 			t.Errorf("the turn was stopped at %s (%v), want before the lease ends at %s", f.ended, f.err, expires)
 		}
-		if err := b.d.Ready(); err != nil || b.store.boots != 2 {
-			t.Errorf("got %v and %d registrations after it returned, want ready by a second one", err, b.store.boots)
+		var boots int
+		b.store.set(func() { boots = b.store.boots })
+		if err := b.d.Ready(); err != nil || boots != 2 {
+			t.Errorf("got %v and %d registrations after it returned, want ready by a second one", err, boots)
 		}
 	})
 }
@@ -390,8 +392,10 @@ func TestASilentConnectionDoesNotCostTheLease(t *testing.T) {
 		b.store.set(func() { b.store.beatFor = time.Hour })
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if f := b.all()[0]; f.err != nil || b.store.boots != 1 {
-			t.Errorf("got %v and %d registrations, want the turn untouched", f.err, b.store.boots)
+		var boots int
+		b.store.set(func() { boots = b.store.boots })
+		if f := b.all()[0]; f.err != nil || boots != 1 {
+			t.Errorf("got %v and %d registrations, want the turn untouched", f.err, boots)
 		}
 	})
 }
