@@ -30,6 +30,19 @@ func testConcurrent(t *testing.T, open Open) {
 			}
 		}},
 		{"signals and a suspension", suspendRace},
+		{"a signal and the end", func(f *fixture) {
+			endRace(f, func(id journal.RunID) error {
+				_, err := f.Store.Signal(f.Context(), acme, id, "s1", "paid", []byte("x"))
+				return err
+			}, func(s snapshot) bool { return len(s.Arrivals) == 1 && s.Run.InboxPos == 1 })
+		}},
+		{"a cancel and the end", func(f *fixture) {
+			endRace(f, func(id journal.RunID) error {
+				_, err := f.Store.RequestCancel(f.Context(), acme, id, "enough")
+				return err
+			}, func(s snapshot) bool { return s.Run.CancelRequested && s.Run.State == journal.Completed })
+		}},
+		{"a cancel and the first claim", cancelRace},
 		{"many runs at once", manyRuns},
 		{"a cancelled context", func(f *fixture) {
 			ctx, cancel := context.WithCancel(f.Context())
@@ -141,6 +154,52 @@ func suspendRace(f *fixture) {
 		})
 		f.state(l.Run, journal.Ready)
 		l = f.claim(l.Node).Lease
+	}
+}
+
+// endRace checks that what comes from outside while a run ends was either in time, and is there, or is refused.
+func endRace(f *fixture, arrive func(journal.RunID) error, there func(snapshot) bool) {
+	for range 30 {
+		l := f.owned()
+		var told error
+		f.together(2, func(who int) (err error) {
+			if who == 0 {
+				told = arrive(l.Run)
+			} else {
+				_, err = f.Store.Commit(f.Context(), l, journal.Batch{Entries: entries(0, 1), Next: &journal.Transition{State: journal.Completed}})
+			}
+			return err
+		})
+		s := f.snapshot(acme, l.Run)
+		if s.Run.State != journal.Completed || there(s) != (told == nil) || told != nil && !errors.Is(told, journal.ErrState) {
+			f.Fatalf("the sender was told %v, and the run is %+v with arrivals %v", told, s.Run, ids(s.Arrivals))
+		}
+	}
+}
+
+// cancelRace cancels a run while it is claimed for the first time: it has ended without a turn, or its owner finds the
+// request.
+func cancelRace(f *fixture) {
+	node := f.register("n1")
+	for range 30 {
+		id := f.create(f.newRun()).ID
+		var got journal.Claims
+		f.together(2, func(who int) (err error) {
+			if who == 0 {
+				_, err = f.Store.RequestCancel(f.Context(), acme, id, "enough")
+			} else {
+				got, err = f.Store.Claim(f.Context(), node, journal.Want{Limit: 1})
+			}
+			return err
+		})
+		s := f.snapshot(acme, id)
+		switch {
+		case len(got.Claims) == 0 && s.Run.State == journal.Cancelled:
+		case len(got.Claims) == 1 && s.Run.State == journal.Running && len(s.Arrivals) == 1:
+			f.end(id)
+		default:
+			f.Fatalf("%d claims, and the run is %s with arrivals %v; want it cancelled and nobody's, or the request in its owner's inbox", len(got.Claims), s.Run.State, ids(s.Arrivals))
+		}
 	}
 }
 

@@ -46,7 +46,8 @@ func testModel(t *testing.T, open Open) {
 func (m *machine) actions() map[string]func(*rapid.T) {
 	actions := map[string]func(*rapid.T){
 		"signal": m.signal, "cancel": m.cancel, "resume": m.resume, "register": m.register, "heartbeat": m.heartbeat,
-		"unregister": m.unregister, "commit again": m.commitAgain, "time passes": m.advance, "prune": m.prune, "delete": m.deleteRun, "": m.check,
+		"unregister": m.unregister, "commit again": m.commitAgain, "time passes": m.advance, "time goes back": m.goBack,
+		"restart": m.restart, "prune": m.prune, "delete": m.deleteRun, "": m.check,
 	}
 	for i := range 4 {
 		actions[fmt.Sprint("commit ", i)] = m.commit
@@ -67,6 +68,7 @@ type machine struct {
 	commits []commit
 	nodeIDs []string
 	touched *modelRun
+	latest  time.Duration // that the clock has shown
 }
 
 type lease struct {
@@ -173,8 +175,9 @@ func (m *machine) register(rt *rapid.T) {
 	name := rapid.SampledFrom([]string{"n1", "n2"}).Draw(rt, "name")
 	n, err := m.f.Store.Register(m.f.Context(), name, modelTTL)
 	m.same(rt, "register", err, nil)
-	for _, o := range m.nodes {
-		o.ended = o.ended || o.name == name
+	for id, o := range m.nodes {
+		// What has lapsed and owns nothing is forgotten, and does not come back with the clock.
+		o.ended = o.ended || o.name == name || !m.live(id) && !m.owns(id)
 	}
 	m.nodes[n.ID] = &modelNode{name: name, expires: m.now + modelTTL}
 	m.nodeIDs = append(m.nodeIDs, n.ID)
@@ -200,6 +203,28 @@ func (m *machine) unregister(rt *rapid.T) {
 func (m *machine) advance(*rapid.T) {
 	m.f.Advance(modelStep)
 	m.now += modelStep
+	m.latest = max(m.latest, m.now)
+}
+
+func (m *machine) goBack(*rapid.T) {
+	m.f.Advance(-modelStep)
+	m.now -= modelStep
+}
+
+// restart opens the store again, now and then, for it takes long. A store that one process has alone ends every
+// registration by that; which it has ended is not part of the contract.
+func (m *machine) restart(rt *rapid.T) {
+	if m.f.Reopen == nil || rapid.IntRange(0, 5).Draw(rt, "restart") > 0 {
+		rt.Skip("not now")
+	}
+	m.f.Store = m.f.Reopen()
+	live := map[string]bool{}
+	for _, n := range m.f.nodes() {
+		live[n.ID] = n.Live
+	}
+	for id, n := range m.nodes {
+		n.ended = n.ended || m.live(id) && !live[id]
+	}
 }
 
 func (m *machine) claim(rt *rapid.T) {
@@ -365,7 +390,7 @@ func (m *machine) compareRun(rt *rapid.T, what string, got journal.Run, want *mo
 
 // endAll puts every run of a walk out of the way of the next.
 func (m *machine) endAll() {
-	m.f.Advance(2 * modelTTL)
+	m.f.Advance(m.latest - m.now + 2*modelTTL)
 	for _, r := range m.runs {
 		// A waiting run that has seen an earlier request is woken by the signal, any other by the request.
 		_, _ = m.f.Store.Signal(m.f.Context(), r.Tenant, r.ID, "end", "end", nil)

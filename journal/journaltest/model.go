@@ -67,6 +67,10 @@ func (m *model) live(node string) bool {
 	return n != nil && !n.ended && n.expires > m.now
 }
 
+func (m *model) owns(node string) bool {
+	return slices.ContainsFunc(m.runs, func(r *modelRun) bool { return r.State == journal.Running && r.Owner == node })
+}
+
 func (m *model) create(r journal.Run) (*modelRun, bool, error) {
 	for _, o := range m.runs {
 		if !o.gone && o.Tenant == r.Tenant && r.IdempotencyKey != "" && o.IdempotencyKey == r.IdempotencyKey {
