@@ -64,13 +64,14 @@ func (f *fixture) touches(name, node string) {
 
 // planNode is a step of EXPLAIN's answer.
 type planNode struct {
-	Type    string  `json:"Node Type"`
-	Index   string  `json:"Index Name"`
-	Parent  string  `json:"Subplan Name"`
-	Rows    float64 `json:"Actual Rows"`
-	Loops   float64 `json:"Actual Loops"`
-	Removed float64 `json:"Rows Removed by Filter"`
-	Plans   []planNode
+	Type     string  `json:"Node Type"`
+	Relation string  `json:"Relation Name"`
+	Index    string  `json:"Index Name"`
+	Parent   string  `json:"Subplan Name"`
+	Rows     float64 `json:"Actual Rows"`
+	Loops    float64 `json:"Actual Loops"`
+	Removed  float64 `json:"Rows Removed by Filter"`
+	Plans    []planNode
 }
 
 func (n planNode) walk(each func(planNode)) {

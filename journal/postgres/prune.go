@@ -14,8 +14,6 @@ import (
 
 // Bounds of one call, so that its locks and its transactions are short: a few milliseconds each.
 const (
-	clearRuns    = 500   // whose rows are removed together
-	clearRows    = 5_000 // of each table
 	sweepAtOnce  = 100   // payloads
 	namesLooked  = 1_000 // names of a payload that are looked at; with more it is looked at again
 	retireAtMost = 1_000
@@ -37,26 +35,26 @@ gone AS (
 )
 INSERT INTO reprise.removed (tenant, run) SELECT gone.tenant, gone.no FROM gone`
 
-// clearSQL removes rows of removed runs, at most $2 of each table, and forgets the runs that have none left. A payload that they named is
-// looked at soon. Primary keys, index payload_names_run.
+// clearSQL removes rows of 500 removed runs, at most 5,000 of each table, and forgets the runs when they have none left. A payload that they named is
+// looked at soon. Primary keys, index payload_names_run. The bounds stand in the text, for the planner.
 const clearSQL = `
 WITH clock AS MATERIALIZED (SELECT reprise.reprise_now() AS now),
-picked AS MATERIALIZED (SELECT d.tenant, d.run FROM reprise.removed d ORDER BY d.run LIMIT $1 FOR UPDATE SKIP LOCKED),
+picked AS MATERIALIZED (SELECT d.tenant, d.run FROM reprise.removed d ORDER BY d.run LIMIT 500 FOR UPDATE SKIP LOCKED),
 entry AS (
   DELETE FROM reprise.entries WHERE ctid = ANY (ARRAY(SELECT e.ctid FROM picked p CROSS JOIN LATERAL (
-    SELECT e.ctid FROM reprise.entries e WHERE e.tenant = p.tenant AND e.run = p.run LIMIT $2) e LIMIT $2)) RETURNING 1
+    SELECT e.ctid FROM reprise.entries e WHERE e.tenant = p.tenant AND e.run = p.run LIMIT 5000) e LIMIT 5000)) RETURNING 1
 ),
 arrival AS (
   DELETE FROM reprise.inbox WHERE ctid = ANY (ARRAY(SELECT i.ctid FROM picked p CROSS JOIN LATERAL (
-    SELECT i.ctid FROM reprise.inbox i WHERE i.tenant = p.tenant AND i.run = p.run LIMIT $2) i LIMIT $2)) RETURNING 1
+    SELECT i.ctid FROM reprise.inbox i WHERE i.tenant = p.tenant AND i.run = p.run LIMIT 5000) i LIMIT 5000)) RETURNING 1
 ),
 value AS (
   DELETE FROM reprise.published WHERE ctid = ANY (ARRAY(SELECT v.ctid FROM picked p CROSS JOIN LATERAL (
-    SELECT v.ctid FROM reprise.published v WHERE v.tenant = p.tenant AND v.run = p.run LIMIT $2) v LIMIT $2)) RETURNING 1
+    SELECT v.ctid FROM reprise.published v WHERE v.tenant = p.tenant AND v.run = p.run LIMIT 5000) v LIMIT 5000)) RETURNING 1
 ),
 name AS (
   DELETE FROM reprise.payload_names WHERE ctid = ANY (ARRAY(SELECT n.ctid FROM picked p CROSS JOIN LATERAL (
-    SELECT n.ctid FROM reprise.payload_names n WHERE n.tenant = p.tenant AND n.run = p.run LIMIT $2) n LIMIT $2)) RETURNING tenant, digest
+    SELECT n.ctid FROM reprise.payload_names n WHERE n.tenant = p.tenant AND n.run = p.run LIMIT 5000) n LIMIT 5000)) RETURNING tenant, digest
 ),
 resting AS MATERIALIZED ( -- in one order, so that two calls do not wait for each other
   SELECT x.tenant, x.digest FROM (SELECT DISTINCT name.tenant, name.digest FROM name) n
@@ -72,9 +70,9 @@ counts AS MATERIALIZED (
 ),
 done AS (
   DELETE FROM reprise.removed d USING picked p, counts c
-  WHERE d.run = p.run AND greatest(c.entries, c.arrivals, c.published, c.names) < $2
+  WHERE d.run = p.run AND greatest(c.entries, c.arrivals, c.published, c.names) < 5000
 )
-SELECT c.entries + c.arrivals + c.published, c.runs = $1 OR greatest(c.entries, c.arrivals, c.published, c.names) >= $2 FROM counts c`
+SELECT c.entries + c.arrivals + c.published, c.runs = 500 OR greatest(c.entries, c.arrivals, c.published, c.names) >= 5000 FROM counts c`
 
 // Index payloads_check. A payload that a writer has locked is about to be named, and is left.
 const sweepPickSQL = `
@@ -155,7 +153,7 @@ func (s *Store) retire(ctx context.Context, p *journal.Pruned, r journal.Retenti
 
 func (s *Store) clear(ctx context.Context, p *journal.Pruned) error {
 	var more bool
-	err := s.pool.QueryRow(ctx, s.in(clearSQL), clearRuns, clearRows).Scan(&p.Rows, &more)
+	err := s.pool.QueryRow(ctx, s.in(clearSQL)).Scan(&p.Rows, &more)
 	p.More = p.More || more
 	return err
 }

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -188,7 +189,7 @@ func (s *Store) Published(ctx context.Context, t tenant.ID, run journal.RunID) (
 	return ps, nil
 }
 
-// Primary key, backwards: ids sort by time of creation. What is long is not read.
+// Newest first: ids sort by time of creation. What is long is not read.
 const runsSQL = `
 SELECT ` + runColumns + `
 FROM (
@@ -197,12 +198,30 @@ FROM (
     r.owner, r.token, r.next_seq, r.inbox_pos, r.cancel_requested, r.wake_at, r.created_at, r.updated_at, r.finished_at
   FROM reprise.runs r
 ) r
-WHERE r.tenant = $1
-  AND ($2::uuid IS NULL OR r.id < $2)
-  AND ($3 = '' OR r.state = $3)
-  AND ($4 = '' OR r.workflow = $4)
-  AND ($5::bytea = '' OR r.key = $5)
-ORDER BY r.id DESC LIMIT $6`
+WHERE r.tenant = $1 AND r.id < $2`
+
+// listSQL is the list that a filter asks for. A state stands in the text, since a plan for any state could use none of the
+// indexes that know of some. Primary key, or one of runs_ended, runs_held, runs_ready, runs_running, runs_workflow, runs_of_key; of two filters
+// the rows of one are read.
+func listSQL(t tenant.ID, f journal.Filter, before pgtype.UUID, rows int) (string, []any) {
+	sql, args := runsSQL, []any{string(t), before}
+	if f.State != "" {
+		sql += ` AND r.state = '` + string(f.State) + `'`
+		if f.State.Terminal() {
+			sql += ` AND r.finished_at IS NOT NULL`
+		}
+	}
+	if f.Workflow != "" {
+		args = append(args, f.Workflow)
+		sql += fmt.Sprintf(` AND r.workflow = $%d`, len(args))
+	}
+	if f.Key != "" {
+		args = append(args, []byte(f.Key))
+		sql += fmt.Sprintf(` AND r.key = $%d AND r.key <> ''`, len(args))
+	}
+	args = append(args, rows)
+	return sql + fmt.Sprintf(` ORDER BY r.id DESC LIMIT $%d`, len(args)), args
+}
 
 const (
 	defaultPage = 100
@@ -219,10 +238,14 @@ func (s *Store) Runs(ctx context.Context, t tenant.ID, f journal.Filter) (journa
 	if err != nil {
 		return journal.Page{}, fmt.Errorf("list runs: %w", err)
 	}
+	if f.State != "" && !f.State.Valid() {
+		return journal.Page{}, nil
+	}
 	var p journal.Page
+	// One more than asked for tells whether there is another page.
+	sql, args := listSQL(t, f, before, limit+1)
 	err = s.retry(ctx, true, func(ctx context.Context) error {
-		// One more than asked for tells whether there is another page.
-		rows, err := s.pool.Query(ctx, s.in(runsSQL), string(t), before, string(f.State), f.Workflow, []byte(f.Key), limit+1)
+		rows, err := s.pool.Query(ctx, s.in(sql), args...)
 		if err != nil {
 			return err
 		}
@@ -249,9 +272,12 @@ func cursorAfter(id journal.RunID) string { return cursorPrefix + hex.EncodeToSt
 
 var errCursor = errors.New("the cursor is not from an earlier page")
 
+// newest comes after every id.
+var newest = pgtype.UUID{Bytes: [16]byte(bytes.Repeat([]byte{0xff}, 16)), Valid: true}
+
 func parseCursor(s string) (id pgtype.UUID, err error) {
 	if s == "" {
-		return id, nil
+		return newest, nil
 	}
 	h, ok := strings.CutPrefix(s, cursorPrefix)
 	b, err := hex.DecodeString(h)

@@ -18,7 +18,6 @@ import (
 
 	"reprise/journal"
 	"reprise/modules"
-	"reprise/tenant"
 )
 
 // counter notes each statement; every one is a round trip.
@@ -150,50 +149,6 @@ func TestEveryExecMode(t *testing.T) {
 			_, err = f.s.ListNodes(ctx)
 			f.must(err)
 		})
-	}
-}
-
-// TestPlans plans the statements that find runs over many finished runs and many of one owner.
-func TestPlans(t *testing.T) {
-	f := newFixture(t)
-	l := f.owned()
-	node := l.Node
-	for _, sql := range []string{
-		`INSERT INTO reprise.runs (tenant, id, key, idempotency_key, workflow, digest, entry, state, created_at, updated_at, finished_at)
-		 SELECT 'acme', gen_random_uuid(), '', '', 'w', 'd', '', 'completed', now(), now(), now() FROM generate_series(1, 20000)`,
-		`INSERT INTO reprise.runs (tenant, id, key, idempotency_key, workflow, digest, entry, state, owner, wake_at, created_at, updated_at)
-		 SELECT 'acme', gen_random_uuid(), '', '', 'w', 'd', '', 'running', '` + node + `', now(), now(), now() FROM generate_series(1, 5000)`,
-		`ANALYZE reprise.runs`,
-	} {
-		_, err := f.conn.Exec(t.Context(), sql)
-		f.must(err)
-	}
-	commitSQL, commitArgs := groupStatement([]*commit{{lease: l, batch: journal.Batch{Entries: entries(0, 1)}}})
-	wholeSQL, wholeArgs := groupStatement([]*commit{{lease: l, batch: journal.Batch{Published: []journal.Published{{Key: "k"}}}}})
-	for _, c := range []struct {
-		name, sql string
-		args      []any
-		never     string
-	}{
-		{"claim", claimSQL, claimArgs(node, journal.Want{Limit: 10, Held: map[tenant.ID]int{acme: 1}}, 1, []int64{2}), "Seq Scan on runs"},
-		{"mail", mailSQL, []any{node, []string{}, []int64{}}, "Seq Scan on runs"},
-		{"nodes", listNodesSQL, nil, "Seq Scan on runs"},
-		{"commit", commitSQL, commitArgs, "Seq Scan on runs"},
-		{"commit", commitSQL, commitArgs, "runs_running"},
-		{"whole commit", wholeSQL, wholeArgs, "Seq Scan on runs"},
-		{"whole commit", wholeSQL, wholeArgs, "runs_running"},
-	} {
-		for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
-			_, err := f.conn.Exec(t.Context(), "SET plan_cache_mode = "+mode)
-			f.must(err)
-			rows, err := f.conn.Query(t.Context(), "EXPLAIN "+c.sql, c.args...)
-			f.must(err)
-			plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
-			f.must(err)
-			if text := strings.Join(plan, "\n"); strings.Contains(text, c.never) {
-				t.Errorf("%s, %s: the plan has %s:\n%s", c.name, mode, c.never, text)
-			}
-		}
 	}
 }
 

@@ -98,26 +98,26 @@ func TestPlans(t *testing.T) {
 		{"list by state", list(journal.Filter{State: "ready"}), []string{"runs_by_state"}},
 		{"list by workflow", list(journal.Filter{Workflow: "w"}), []string{"runs_by_workflow"}},
 		{"list by key", list(journal.Filter{Key: "k"}), []string{"runs_by_key"}},
+		{"entries", `SELECT ` + entryColumns + entryFlags + largeSizes + ` FROM entries e WHERE run = ` + numberOf + ` AND seq >= ? ORDER BY seq LIMIT ?`,
+			[]string{"entries_by_seq (run=? AND seq>?)", "sqlite_autoindex_runs_1 (tenant=? AND id=?)", "sqlite_autoindex_payloads_1 (tenant=? AND digest=?)"}},
+		{"retire", finished, []string{"runs_finished (state=? AND finished_at>? AND finished_at<?)"}},
+		{"clear", removed, []string{"runs_removed"}},
+		{"clear entries", clearing[0], []string{"entries_by_seq (run=?)"}},
+		{"clear inbox", clearing[1], []string{"inbox_by_id (run=?)"}},
+		{"clear published", clearing[2], []string{"published_by_key (run=?)"}},
+		{"clear names", clearNames, []string{"payload_names_run (run=?)"}},
+		{"sweep", unsure, []string{"payloads_check"}},
+		{"sweep: kept names", staysNamed, []string{"PRIMARY KEY (payload=? AND place=?)"}},
+		{"sweep: loose names", looseNames, []string{"PRIMARY KEY (payload=? AND place>?)", "inbox_by_id (run=? AND id=?)", "published_by_key (run=? AND key=?)"}},
 		{"newest alias", newestAlias, []string{"(tenant=? AND name=?)"}},
 	} {
-		var plan []string
-		err := c.each(`EXPLAIN QUERY PLAN `+q.text, make([]any, strings.Count(q.text, `?`)), func(row scanner) (bool, error) {
-			var id, parent, unused int
-			var detail string
-			err := row.Scan(&id, &parent, &unused, &detail)
-			plan = append(plan, detail)
-			return true, err
-		})
-		if err != nil {
-			t.Fatalf("%s: %v", q.name, err)
-		}
-		got := strings.Join(plan, "\n")
+		got := c.plan(t, q.text)
 		for _, index := range q.want {
 			if !strings.Contains(got, index) {
 				t.Errorf("%s: want index %s in the plan\n%s", q.name, index, got)
 			}
 		}
-		if regexp.MustCompile(`(?m)^SCAN (r|runs|aliases)( USING INDEX sqlite_|$)`).MatchString(got) {
+		if wholeTable.MatchString(got) {
 			t.Errorf("%s: the plan reads a whole table\n%s", q.name, got)
 		}
 		if strings.HasPrefix(q.name, "list") && strings.Contains(got, "TEMP B-TREE") {
