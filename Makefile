@@ -34,6 +34,7 @@ test: deps build ## install what is missing, then every test, with and without t
 	go vet ./...
 	go test -count=1 -timeout $(TIMEOUT) ./...
 	cd guest-sdk/go && go vet ./... && go test -count=1 -timeout $(TIMEOUT) ./...
+	cd bench && go vet ./...
 	CGO_ENABLED=1 go test -race -count=1 -timeout $(TIMEOUT) ./...
 
 .PHONY: soak
@@ -76,6 +77,10 @@ guests: ## rebuild testdata/guests/*/*.wasm from their C and Rust (needs clang, 
 	@for f in testdata/guests/c/*.c; do $(GUEST_CC) -o $${f%.c}.wasm $$f || exit 1; done
 	@for f in testdata/guests/rust/*.rs; do $(GUEST_RS) -o $${f%.rs}.wasm $$f || exit 1; done
 	@chmod 644 testdata/guests/*/*.wasm
+
+.PHONY: bench-quick
+bench-quick: ## Reprise beside the bare database, within a minute, as JSON lines
+	cd bench && go run . quick
 
 .PHONY: bench-engine
 bench-engine: ## measure guests and instances on this machine, rewrite the figures of docs/PERFORMANCE.md (3 minutes, 6 GB)
