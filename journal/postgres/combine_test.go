@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,20 +46,24 @@ func TestCombiner(t *testing.T) {
 		for _, key := range []int{1, 2, 3, 4, 3, 404} {
 			ask(key)
 		}
-		if want := [][]int{{1}, {2}}; !slices.EqualFunc(flights, want, slices.Equal) {
-			t.Errorf("got the statements %v, want %v", flights, want)
+		saw := func(want ...[]int) {
+			mu.Lock()
+			defer mu.Unlock()
+			if !slices.EqualFunc(flights, want, slices.Equal) {
+				t.Errorf("got the statements %v, want %v", flights, want)
+			}
 		}
+		saw([]int{1}, []int{2})
 		land <- struct{}{}
 		synctest.Wait()
-		if want := [][]int{{1}, {2}, {3, 4, 404}}; !slices.EqualFunc(flights, want, slices.Equal) {
-			t.Errorf("got the statements %v, want %v", flights, want)
-		}
+		saw([]int{1}, []int{2}, []int{3, 4, 404})
 		ask(1) // what was read before is not an answer to what is asked now
 		close(land)
 		asked.Wait()
-		if last := flights[len(flights)-1]; len(flights) != 4 || !slices.Equal(last, []int{1}) {
-			t.Errorf("got the statements %v, want one more for 1", flights)
-		}
+		synctest.Wait()
+		saw([]int{1}, []int{2}, []int{3, 4, 404}, []int{1})
+		c.mu.Lock()
+		defer c.mu.Unlock()
 		if c.flights != 0 || c.next != nil {
 			t.Errorf("%d statements are under way in the end", c.flights)
 		}
@@ -69,13 +74,16 @@ func TestCombiner(t *testing.T) {
 // hears. Who gives up does not take the others along.
 func TestCombinerFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		gate := make(chan struct{})
-		away, tries := false, 0
+		var away atomic.Bool
+		var tries atomic.Int64
+		gates := make(chan chan struct{}, 1) // holds the one that is shut
+		gates <- make(chan struct{})
+		shut := func() chan struct{} { g := <-gates; gates <- g; return g }
 		c := newCombiner(t.Context(), time.Hour, func(_ context.Context, keys []int) (map[int]int, error) {
-			<-gate
-			tries++
+			<-shut()
+			tries.Add(1)
 			switch {
-			case away:
+			case away.Load():
 				return nil, &pgconn.PgError{Code: "57P03"}
 			case slices.Contains(keys, 13):
 				return nil, &pgconn.PgError{Code: "22021"}
@@ -99,7 +107,7 @@ func TestCombinerFails(t *testing.T) {
 		}
 		giveUp()
 		synctest.Wait()
-		close(gate)
+		close(shut())
 		asked.Wait()
 		for i, err := range errs {
 			var pg *pgconn.PgError
@@ -107,8 +115,10 @@ func TestCombinerFails(t *testing.T) {
 				t.Errorf("asked as number %d: got %v", i+1, err)
 			}
 		}
-		away, tries = true, 0
-		gate = make(chan struct{})
+		away.Store(true)
+		tries.Store(0)
+		<-gates
+		gates <- make(chan struct{})
 		for range 6 {
 			asked.Go(func() {
 				if _, _, err := c.get(t.Context(), 1); err == nil {
@@ -117,10 +127,10 @@ func TestCombinerFails(t *testing.T) {
 			})
 		}
 		synctest.Wait()
-		close(gate)
+		close(shut())
 		asked.Wait()
-		if tries > 3 {
-			t.Errorf("a database that is away was asked %d times, want no more than once a statement", tries)
+		if n := tries.Load(); n > 3 {
+			t.Errorf("a database that is away was asked %d times, want no more than once a statement", n)
 		}
 	})
 }
