@@ -2,6 +2,7 @@ package host
 
 import (
 	"sync"
+	"time"
 
 	"reprise/journal"
 	"reprise/tenant"
@@ -14,23 +15,28 @@ type broadcast struct {
 	waiters map[journal.RunID]map[chan struct{}]bool
 	// begun are the runs that were started here last and are not known to have ended, so that who waits for one from its
 	// start on need not look first.
-	begun map[journal.RunID]tenant.ID
+	begun map[journal.RunID]begun
 	order []journal.RunID // of begun, a ring; the oldest is at next
 	next  int
+}
+
+type begun struct {
+	owner tenant.ID
+	at    time.Time
 }
 
 // maxBegun bounds begun: several times the runs that a node owns at once.
 const maxBegun = 4096
 
 func newBroadcast() *broadcast {
-	return &broadcast{waiters: map[journal.RunID]map[chan struct{}]bool{}, begun: map[journal.RunID]tenant.ID{}}
+	return &broadcast{waiters: map[journal.RunID]map[chan struct{}]bool{}, begun: map[journal.RunID]begun{}}
 }
 
 // begin says that a run was made here.
 func (b *broadcast) begin(t tenant.ID, id journal.RunID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.begun[id] = t
+	b.begun[id] = begun{t, time.Now()}
 	if len(b.order) < maxBegun {
 		b.order = append(b.order, id)
 		return
@@ -41,8 +47,9 @@ func (b *broadcast) begin(t tenant.ID, id journal.RunID) {
 }
 
 // listen returns a channel that is closed when the run ends here, and a function that forgets it. open is true
-// for a run of the tenant that began here and has not ended here.
-func (b *broadcast) listen(t tenant.ID, id journal.RunID) (ended <-chan struct{}, forget func(), open bool) {
+// for a run of the tenant that began here less than recent ago and has not ended here; an older one may long
+// have ended on another node.
+func (b *broadcast) listen(t tenant.ID, id journal.RunID, recent time.Duration) (ended <-chan struct{}, forget func(), open bool) {
 	ch := make(chan struct{})
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -50,7 +57,7 @@ func (b *broadcast) listen(t tenant.ID, id journal.RunID) (ended <-chan struct{}
 		b.waiters[id] = map[chan struct{}]bool{}
 	}
 	b.waiters[id][ch] = true
-	owner, open := b.begun[id]
+	run, open := b.begun[id]
 	return ch, func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -58,7 +65,7 @@ func (b *broadcast) listen(t tenant.ID, id journal.RunID) (ended <-chan struct{}
 		if len(b.waiters[id]) == 0 {
 			delete(b.waiters, id)
 		}
-	}, open && owner == t
+	}, open && run.owner == t && time.Since(run.at) < recent
 }
 
 func (b *broadcast) tell(id journal.RunID) {

@@ -201,7 +201,7 @@ func (h *Host) Result(ctx context.Context, t tenant.ID, id journal.RunID, wait t
 	deadline := time.NewTimer(wait)
 	defer deadline.Stop()
 	for look := false; ; look = true {
-		ended, forget, open := h.ended.listen(t, id)
+		ended, forget, open := h.ended.listen(t, id, h.cfg.Poll)
 		var run journal.Run
 		if look || !open || wait <= 0 {
 			var err error
