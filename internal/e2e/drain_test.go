@@ -24,12 +24,13 @@ type draining struct {
 	answer        chan struct{} // closed to let the booking be answered
 }
 
-// drain brings up both hosts and tells the first to stop.
-func drain(t *testing.T) *draining {
+// drain brings up both hosts, of a program, and tells the first to stop.
+func drain(t *testing.T, program string) *draining {
 	s := newShop(t)
 	dsn := pgtest.Start(t, pgtest.Options{Durable: true}).Database(t)
 	flags := []string{"--allow-host", s.host(), "--lease-ttl", "4s", "--drain-timeout", "1m", "--hold-for", "1m"}
 	d := &draining{shop: s, first: newNode(t, dsn, "first", flags...), second: newNode(t, dsn, "second", flags...), answer: make(chan struct{})}
+	d.first.program, d.second.program = program, program
 	d.first.start("")
 	push(d.first, "matrix")
 	push(d.first, "sleeper")
@@ -95,7 +96,7 @@ func (d *draining) finish(t *testing.T) {
 // the other run back, which the second host takes at once. When the booking is answered the first host
 // records that, gives its run back and ends, and nothing is asked for twice.
 func TestDrain(t *testing.T) {
-	d := drain(t)
+	d := drain(t, watched)
 	d.second.eventually("take-over of the sleeper", ownedBy(d.sleeping, "second"))
 	if got := ready(d.first); got != http.StatusServiceUnavailable {
 		t.Errorf("readiness of a host that stops: got %d, want 503", got)
@@ -131,7 +132,7 @@ func TestDrainIsCutShort(t *testing.T) {
 	}{{"second SIGTERM", syscall.SIGTERM}, {"SIGKILL", syscall.SIGKILL}} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			d := drain(t)
+			d := drain(t, reprise) // what is left behind does not depend on the race detector
 			d.second.eventually("take-over of the sleeper", ownedBy(d.sleeping, "second"))
 			d.first.signal(tt.cut)
 			d.first.awaitExit() // though the booking is not answered
@@ -150,7 +151,7 @@ func TestStarvedHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := newNode(t, filepath.Join(t.TempDir(), "reprise.db"), "n1", "--lease-ttl", "1s", "--limit", "gas=2000000000")
-	n.env = []string{"GOMAXPROCS=1"}
+	n.program, n.env = reprise, []string{"GOMAXPROCS=1"} // the race detector would starve it ten times as much
 	n.start("")
 	n.call("push", func(ctx context.Context, c *client.Client) error {
 		_, err := c.PushModule(ctx, "spin", wasm, "")
