@@ -192,7 +192,7 @@ func TestEveryPlan(t *testing.T) {
 		mailSQL:          {"mail", []string{"runs_running"}},
 		sweepNodesSQL:    {"sweep nodes", []string{"runs_running"}},
 		listNodesSQL:     {"nodes", []string{"runs_running"}},
-		retireSQL:        {"retire", []string{"runs_finished", "runs_pkey"}},
+		retireSQL:        {"retire", []string{"runs_finished"}},
 		clearSQL:         {"clear", []string{"removed_pkey", "entries_pkey", "inbox_pkey", "published_pkey", "payload_names_run", "payloads_pkey"}},
 		sweepPickSQL:     {"sweep: pick", []string{"payloads_check"}},
 		sweepSQL:         {"sweep", []string{"payload_names_pkey", "inbox_pkey", "published_pkey", "payloads_pkey"}},

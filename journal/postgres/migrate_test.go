@@ -133,6 +133,11 @@ func TestPayloadsOfAnOlderSchema(t *testing.T) {
 	}
 	same(t, "older signal", as[0].Payload, large("s"))
 	same(t, "newer signal", as[2].Payload, large("s"))
+	f.b.advance(t, time.Hour)
+	got, err := f.s.Prune(t.Context(), journal.Retention{Completed: time.Minute}, 10)
+	if err != nil || got.Runs != 1 {
+		t.Errorf("prune: got %+v, %v, want the run that ended", got, err)
+	}
 }
 
 func same(t *testing.T, what string, got, want []byte) {

@@ -20,18 +20,18 @@ const (
 )
 
 // retireSQL takes runs away. Their rows in other tables stay, where nothing finds them without a run. A run that somebody has locked is left for the next
-// call. Index runs_finished; $1 and $2 states and how long they are kept, $3 limit.
+// call. Rows are removed by their place in the table, for which no plan reads all of it, whatever it takes $3 for. Index runs_finished; $1 and $2 states and how long they are kept, $3 limit.
 const retireSQL = `
 WITH clock AS MATERIALIZED (SELECT reprise.reprise_now() AS now),
 picked AS MATERIALIZED (
-  SELECT p.tenant, p.id FROM unnest($1::text[], $2::interval[]) AS k(state, keep) CROSS JOIN clock CROSS JOIN LATERAL (
-    SELECT r.tenant, r.id FROM reprise.runs r
+  SELECT p.place FROM unnest($1::text[], $2::interval[]) AS k(state, keep) CROSS JOIN clock CROSS JOIN LATERAL (
+    SELECT r.ctid AS place FROM reprise.runs r
     WHERE r.state = k.state AND r.finished_at IS NOT NULL AND r.finished_at <= clock.now - k.keep
     ORDER BY r.finished_at LIMIT $3 FOR UPDATE SKIP LOCKED
   ) p LIMIT $3
 ),
 gone AS (
-  DELETE FROM reprise.runs r USING picked p WHERE r.tenant = p.tenant AND r.id = p.id RETURNING r.tenant, r.no
+  DELETE FROM reprise.runs r WHERE r.ctid = ANY (ARRAY(SELECT p.place FROM picked p)) RETURNING r.tenant, r.no
 )
 INSERT INTO reprise.removed (tenant, run) SELECT gone.tenant, gone.no FROM gone`
 
@@ -39,7 +39,7 @@ INSERT INTO reprise.removed (tenant, run) SELECT gone.tenant, gone.no FROM gone`
 // looked at soon. Primary keys, index payload_names_run. The bounds stand in the text, for the planner.
 const clearSQL = `
 WITH clock AS MATERIALIZED (SELECT reprise.reprise_now() AS now),
-picked AS MATERIALIZED (SELECT d.tenant, d.run FROM reprise.removed d ORDER BY d.run LIMIT 500 FOR UPDATE SKIP LOCKED),
+picked AS MATERIALIZED (SELECT d.tenant, d.run, d.ctid AS place FROM reprise.removed d ORDER BY d.run LIMIT 500 FOR UPDATE SKIP LOCKED),
 entry AS (
   DELETE FROM reprise.entries WHERE ctid = ANY (ARRAY(SELECT e.ctid FROM picked p CROSS JOIN LATERAL (
     SELECT e.ctid FROM reprise.entries e WHERE e.tenant = p.tenant AND e.run = p.run LIMIT 5000) e LIMIT 5000)) RETURNING 1
@@ -69,8 +69,8 @@ counts AS MATERIALIZED (
     (SELECT count(*) FROM value) AS published, (SELECT count(*) FROM name) AS names
 ),
 done AS (
-  DELETE FROM reprise.removed d USING picked p, counts c
-  WHERE d.run = p.run AND greatest(c.entries, c.arrivals, c.published, c.names) < 5000
+  DELETE FROM reprise.removed WHERE ctid = ANY (ARRAY(
+    SELECT p.place FROM picked p, counts c WHERE greatest(c.entries, c.arrivals, c.published, c.names) < 5000))
 )
 SELECT c.entries + c.arrivals + c.published, c.runs = 500 OR greatest(c.entries, c.arrivals, c.published, c.names) >= 5000 FROM counts c`
 
@@ -115,19 +115,25 @@ DELETE FROM reprise.payloads x USING c
 WHERE x.tenant = c.tenant AND x.digest = c.digest AND NOT c.stays AND (c.tenant, c.digest) NOT IN (SELECT named.tenant, named.digest FROM named)
 RETURNING octet_length(x.bytes)`
 
-// Prune implements journal.Pruner.
-func (s *Store) Prune(ctx context.Context, r journal.Retention, limit int) (journal.Pruned, error) {
-	var p journal.Pruned
-	for _, step := range []func(context.Context, *journal.Pruned) error{
-		func(ctx context.Context, p *journal.Pruned) error {
-			return s.retire(ctx, p, r, min(limit, retireAtMost))
-		},
-		s.clear, s.sweep,
-	} {
-		// What a lost answer removed is not counted.
-		if err := s.retry(ctx, true, func(ctx context.Context) error { return step(ctx, &p) }); err != nil {
-			return p, fmt.Errorf("prune: %w", err)
+// Prune implements journal.Pruner. Runs are taken away only when the rows of those before are gone, so that the list of removed runs stays short.
+func (s *Store) Prune(ctx context.Context, r journal.Retention, limit int) (p journal.Pruned, err error) {
+	step := func(do func(context.Context, *journal.Pruned) error) {
+		if err == nil { // what a lost answer removed is not counted
+			err = s.retry(ctx, true, func(ctx context.Context) error { return do(ctx, &p) })
 		}
+	}
+	step(s.clear)
+	if !p.More {
+		step(func(ctx context.Context, p *journal.Pruned) error {
+			return s.retire(ctx, p, r, min(limit, retireAtMost))
+		})
+	}
+	if p.Runs > 0 {
+		step(s.clear)
+	}
+	step(s.sweep)
+	if err != nil {
+		return p, fmt.Errorf("prune: %w", err)
 	}
 	return p, nil
 }
@@ -146,14 +152,16 @@ func (s *Store) retire(ctx context.Context, p *journal.Pruned, r journal.Retenti
 	tag, err := s.pool.Exec(ctx, s.in(retireSQL), states, keep, limit)
 	if err == nil {
 		p.Runs = int(tag.RowsAffected())
-		p.More = p.Runs == limit
+		p.More = p.More || p.Runs == limit
 	}
 	return err
 }
 
 func (s *Store) clear(ctx context.Context, p *journal.Pruned) error {
+	var rows int
 	var more bool
-	err := s.pool.QueryRow(ctx, s.in(clearSQL)).Scan(&p.Rows, &more)
+	err := s.pool.QueryRow(ctx, s.in(clearSQL)).Scan(&rows, &more)
+	p.Rows += rows
 	p.More = p.More || more
 	return err
 }

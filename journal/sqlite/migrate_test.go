@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/pressly/goose/v3"
 	sqlite3 "modernc.org/sqlite"
@@ -144,5 +145,9 @@ func TestPayloadsOfAnOlderSchema(t *testing.T) {
 		if dup != c.duplicate || !errors.Is(err, c.want) {
 			t.Errorf("signal %s of %d bytes: got duplicate %v, %v; want %v, %v", c.id, len(c.payload), dup, err, c.duplicate, c.want)
 		}
+	}
+	got, err := s.Prune(ctx, journal.Retention{Completed: time.Minute}, 10)
+	if err != nil || got.Runs != 1 {
+		t.Errorf("prune: got %+v, %v, want the run that ended", got, err)
 	}
 }

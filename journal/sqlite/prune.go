@@ -17,16 +17,23 @@ const (
 	retireAtMost = 200
 )
 
-// Prune implements journal.Pruner, in three transactions.
+// Prune implements journal.Pruner, in two transactions. Runs are taken away only when the rows of those before are gone.
 func (s *Store) Prune(ctx context.Context, r journal.Retention, limit int) (p journal.Pruned, err error) {
-	for _, step := range []func(*tx) error{
-		func(t *tx) error { return t.retire(&p, r, min(limit, retireAtMost)) },
-		func(t *tx) error { return t.clear(&p) },
-		func(t *tx) error { return t.sweep(&p) },
-	} {
-		if err := s.write(ctx, step); err != nil {
-			return p, fmt.Errorf("prune: %w", err)
+	err = s.write(ctx, func(t *tx) error {
+		err := t.clear(&p)
+		if err == nil && !p.More {
+			err = t.retire(&p, r, min(limit, retireAtMost))
 		}
+		if err == nil && p.Runs > 0 {
+			err = t.clear(&p)
+		}
+		return err
+	})
+	if err == nil {
+		err = s.write(ctx, func(t *tx) error { return t.sweep(&p) })
+	}
+	if err != nil {
+		return p, fmt.Errorf("prune: %w", err)
 	}
 	return p, nil
 }
@@ -54,7 +61,7 @@ func (t *tx) retire(p *journal.Pruned, r journal.Retention, limit int) error {
 		}
 		p.Runs += len(ns)
 	}
-	p.More = limit > 0 && p.Runs == limit
+	p.More = p.More || limit > 0 && p.Runs == limit
 	return nil
 }
 
