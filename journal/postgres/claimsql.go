@@ -2,7 +2,7 @@ package postgres
 
 // What is due is shared among tenants in three steps. some_ready and some_due tell whether more is due than is wanted. If
 // not, their tenants are all that matter; if so, a walk goes from tenant to tenant that has a ready run, or a timer, one
-// index step each. offers then are the oldest due runs of each tenant, as many as it may get, with the place that each
+// index step each, in the order of the index that has them and no other. offers then are the oldest due runs of each tenant, as many as it may get, with the place that each
 // would have among the tenant's runs on the node; the lowest places win, and quota is how many of which kind a tenant gets. So
 // the work grows with tenants and with $2, and not with a tenant's backlog. Only then are rows locked and judged by
 // their newest version. A row that somebody else has locked is being claimed or signalled and is left for the next
@@ -49,17 +49,17 @@ some_due AS MATERIALIZED (
 ),
 walk_ready(tenant) AS (
   (SELECT r.tenant FROM reprise.runs r
-   WHERE r.state = 'ready' AND $2 > 0 AND (SELECT count(*) FROM some_ready) >= $2 ORDER BY r.tenant LIMIT 1)
+   WHERE r.state = 'ready' AND $2 > 0 AND (SELECT count(*) FROM some_ready) >= $2 ORDER BY r.tenant, r.wake_at LIMIT 1)
   UNION ALL
-  SELECT (SELECT r.tenant FROM reprise.runs r WHERE r.state = 'ready' AND r.tenant > w.tenant ORDER BY r.tenant LIMIT 1)
+  SELECT (SELECT r.tenant FROM reprise.runs r WHERE r.state = 'ready' AND r.tenant > w.tenant ORDER BY r.tenant, r.wake_at LIMIT 1)
   FROM walk_ready w WHERE w.tenant IS NOT NULL
 ),
 walk_waiting(tenant) AS (
   (SELECT r.tenant FROM reprise.runs r
-   WHERE r.state = 'waiting' AND r.wake_at IS NOT NULL AND $2 > 0 AND (SELECT count(*) FROM some_due) >= $2 ORDER BY r.tenant LIMIT 1)
+   WHERE r.state = 'waiting' AND r.wake_at IS NOT NULL AND $2 > 0 AND (SELECT count(*) FROM some_due) >= $2 ORDER BY r.tenant, r.wake_at LIMIT 1)
   UNION ALL
   SELECT (SELECT r.tenant FROM reprise.runs r
-          WHERE r.state = 'waiting' AND r.wake_at IS NOT NULL AND r.tenant > w.tenant ORDER BY r.tenant LIMIT 1)
+          WHERE r.state = 'waiting' AND r.wake_at IS NOT NULL AND r.tenant > w.tenant ORDER BY r.tenant, r.wake_at LIMIT 1)
   FROM walk_waiting w WHERE w.tenant IS NOT NULL
 ),
 lost AS MATERIALIZED (

@@ -206,7 +206,12 @@ WHERE r.tenant = $1 AND r.id < $2`
 func listSQL(t tenant.ID, f journal.Filter, before pgtype.UUID, rows int) (string, []any) {
 	sql, args := runsSQL, []any{string(t), before}
 	if f.State != "" {
-		sql += ` AND r.state = '` + string(f.State) + `'`
+		switch f.State {
+		case journal.Waiting, journal.Paused, journal.Blocked:
+			sql += ` AND left(r.state, 16) = '` + string(f.State) + `'` // as runs_held has it
+		default:
+			sql += ` AND r.state = '` + string(f.State) + `'`
+		}
 		if f.State.Terminal() {
 			sql += ` AND r.finished_at IS NOT NULL`
 		}
