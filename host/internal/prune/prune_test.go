@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // store has pieces to remove; a call takes a second.
 type store struct {
 	journal.Pruner
+	mu     sync.Mutex
 	pieces int
 	fail   error
 	calls  []time.Time
@@ -25,15 +28,33 @@ type store struct {
 }
 
 func (s *store) Prune(ctx context.Context, r journal.Retention, limit int) (journal.Pruned, error) {
+	s.mu.Lock()
 	s.calls, s.asked = append(s.calls, time.Now()), r
+	s.mu.Unlock()
 	if !sleep(ctx, time.Second) {
 		return journal.Pruned{}, ctx.Err()
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.fail != nil || s.pieces == 0 {
 		return journal.Pruned{}, s.fail
 	}
 	s.pieces--
 	return journal.Pruned{Runs: limit, More: s.pieces > 0}, nil
+}
+
+// seen is when it was called.
+func (s *store) seen() []time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.calls)
+}
+
+// left is how many pieces there are still.
+func (s *store) left() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pieces
 }
 
 func start(s *store) *Pruner {
@@ -46,26 +67,27 @@ func TestRoundsUntilNothingIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &store{pieces: 4}
 		p := start(s)
-		for len(s.calls) == 0 { // the first round begins at any time of a minute, and the second is no less than 45 s behind it
+		for len(s.seen()) == 0 { // the first round begins at any time of a minute, and the second is no less than 45 s behind it
 			time.Sleep(time.Second)
 		}
 		time.Sleep(10 * time.Second)
-		if s.pieces != 0 || len(s.calls) != 4 || s.asked.Failed != time.Hour {
-			t.Fatalf("after a round: got %d pieces left, %d calls, %v; want none, 4", s.pieces, len(s.calls), s.asked)
+		if s.left() != 0 || len(s.seen()) != 4 || s.asked.Failed != time.Hour {
+			t.Fatalf("after a round: got %d pieces left, %d calls, %v; want none, 4", s.left(), len(s.seen()), s.asked)
 		}
-		for i, at := range s.calls[1:] {
-			if d := at.Sub(s.calls[i]); d != 2*time.Second {
+		calls := s.seen()
+		for i, at := range calls[1:] {
+			if d := at.Sub(calls[i]); d != 2*time.Second {
 				t.Errorf("between calls: got %s, want the time of one and as long a rest", d)
 			}
 		}
 		time.Sleep(10 * time.Minute)
-		if n := len(s.calls) - 4; n < 7 || n > 14 {
+		if n := len(s.seen()) - 4; n < 7 || n > 14 {
 			t.Errorf("in 10 more minutes: got %d calls, want about 10", n)
 		}
 		p.Stop()
-		n := len(s.calls)
+		n := len(s.seen())
 		time.Sleep(time.Hour)
-		if len(s.calls) != n {
+		if len(s.seen()) != n {
 			t.Error("called after Stop")
 		}
 		p.Stop()
@@ -78,13 +100,15 @@ func TestAFailureIsForTheNextRound(t *testing.T) {
 		p := start(s)
 		defer p.Stop()
 		time.Sleep(5 * time.Minute)
-		if n := len(s.calls); n < 3 || n > 7 {
+		if n := len(s.seen()); n < 3 || n > 7 {
 			t.Errorf("calls that fail in 5 minutes: got %d, want about 5", n)
 		}
+		s.mu.Lock()
 		s.fail = nil
+		s.mu.Unlock()
 		time.Sleep(2 * time.Minute)
-		if s.pieces != 0 {
-			t.Errorf("pieces left: got %d, want none", s.pieces)
+		if n := s.left(); n != 0 {
+			t.Errorf("pieces left: got %d, want none", n)
 		}
 	})
 }
