@@ -51,6 +51,7 @@ func nodeFlags(nodeName string) []cli.Flag {
 		&cli.DurationFlag{Name: "hold-for", Value: time.Second, Usage: "how long a run may wait for a timer in memory before it is suspended", EnvVars: []string{"REPRISE_HOLD_FOR"}},
 		&cli.IntFlag{Name: "max-attempts", Value: 5, Usage: "block a run after that many turns in a row that ended with the death of their host", EnvVars: []string{"REPRISE_MAX_ATTEMPTS"}},
 		&cli.StringSliceFlag{Name: "retain", Usage: "how long runs are kept after they ended, such as 30d or 12h; failed=90d for one end: completed, failed, cancelled; may be repeated; for ever otherwise", EnvVars: []string{"REPRISE_RETAIN"}},
+		&cli.DurationFlag{Name: "prune-every", Value: time.Minute, Usage: "about how often what is not kept any longer is removed from the journal", EnvVars: []string{"REPRISE_PRUNE_EVERY"}},
 		&cli.DurationFlag{Name: "drain-timeout", Value: 10 * time.Second, Usage: "how long effects in flight may take when the node stops", EnvVars: []string{"REPRISE_DRAIN_TIMEOUT"}},
 		&cli.StringFlag{Name: "log-level", Value: "info", Usage: "debug, info, warn or error", EnvVars: []string{"REPRISE_LOG_LEVEL"}},
 		&cli.StringSliceFlag{Name: "interpret", Usage: "run the module of this digest by interpreter, slowly, and compile the others; may be repeated", EnvVars: []string{"REPRISE_INTERPRET"}},
@@ -71,6 +72,7 @@ func settingsOf(c *cli.Context) (settings, error) {
 			Name: c.String("node"), CacheDir: c.String("cache-dir"),
 			LeaseTTL: c.Duration("lease-ttl"), Poll: c.Duration("poll"), MaxRunning: c.Int("max-running"), MaxRunningPerTenant: c.Int("max-running-per-tenant"),
 			HoldFor: c.Duration("hold-for"), MaxAttempts: c.Int("max-attempts"), DrainTimeout: c.Duration("drain-timeout"),
+			PruneEvery: c.Duration("prune-every"),
 		},
 	}
 	if err := s.logLevel.UnmarshalText([]byte(c.String("log-level"))); err != nil {
@@ -106,6 +108,9 @@ func settingsOf(c *cli.Context) (settings, error) {
 	}
 	if s.host.LogRate = c.Int64("log-rate"); s.host.LogRate == 0 || s.host.LogRate < -1 {
 		return s, usage("--log-rate is a number of bytes, or -1")
+	}
+	if s.host.PruneEvery <= 0 {
+		return s, usage("--prune-every is longer than 0")
 	}
 	if s.host.LeaseTTL <= 0 || s.host.Poll <= 0 {
 		return s, usage("--lease-ttl and --poll are longer than 0")

@@ -90,7 +90,10 @@ func TestCrashMatrix(t *testing.T) {
 }
 
 // elsewhere lists points that have a test of their own.
-var elsewhere = []string{"store.resume.before", "store.resume.after"} // TestCrashOfResume
+var elsewhere = []string{
+	"store.resume.before", "store.resume.after", // TestCrashOfResume
+	"store.delete.before", "store.delete.after", "store.prune.before", "store.prune.after", // TestCrashOfRemoval
+}
 
 // failpoints asks the program for its points.
 func failpoints(t testing.TB) []string {

@@ -99,6 +99,57 @@ func TestCrashOfResume(t *testing.T) {
 	}
 }
 
+// TestCrashOfRemoval crashes a host while a run is deleted, or pruned: the run is gone, and one that is open is not.
+func TestCrashOfRemoval(t *testing.T) {
+	for store, open := range stores(t) {
+		for _, point := range []string{"store.delete.before", "store.delete.after", "store.prune.before", "store.prune.after"} {
+			t.Run(store+"/"+point, func(t *testing.T) {
+				flags := []string{"--hold-for", "50ms", "--lease-ttl", "3s"}
+				prunes := strings.HasPrefix(point, "store.prune")
+				if prunes {
+					flags = append(flags, "--retain", "1ms", "--prune-every", "20ms")
+				}
+				n := newNode(t, open(t), "n1", flags...)
+				n.startArmed(point)
+				push(n, "sleeper")
+				kept := startRun(n, "sleeper", "sleeper", `"1h"`)
+				n.eventually("the run sleeps", waits(kept, ""))
+				run := startRun(n, "sleeper", "", `"1ms"`)
+				if !prunes {
+					n.eventually("the end", sleeps(run, 0))
+					n.call("delete", func(ctx context.Context, c *client.Client) error {
+						err := c.Delete(ctx, run)
+						var problem *client.Error
+						if errors.As(err, &problem) && problem.Problem.Code == "run_not_found" && n.deaths > 0 {
+							return nil // the first try got through
+						}
+						return err
+					})
+				}
+				n.eventually("removal", func(ctx context.Context, c *client.Client) (bool, error) {
+					_, err := c.Run(ctx, run)
+					var problem *client.Error
+					if errors.As(err, &problem) && problem.Problem.Code == "run_not_found" {
+						return true, nil
+					}
+					return false, err
+				})
+				n.call("the open run", func(ctx context.Context, c *client.Client) error {
+					r, err := c.Run(ctx, kept)
+					if err == nil && r.State != "waiting" {
+						err = errors.New(r.State)
+					}
+					return err
+				})
+				if n.deaths != 1 {
+					t.Errorf("the host died %d times at %s, want once", n.deaths, point)
+				}
+				n.terminate()
+			})
+		}
+	}
+}
+
 // stores are the journals that a test runs on: a function for each makes an empty one. The Postgres server
 // keeps what it acknowledges, and is gone with the test.
 func stores(t *testing.T) map[string]func(t testing.TB) string {

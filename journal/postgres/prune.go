@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"reprise/journal"
+	"reprise/journal/internal/durable"
 	"reprise/journal/internal/payload"
 	"reprise/tenant"
 )
@@ -149,10 +150,14 @@ func (s *Store) retire(ctx context.Context, p *journal.Pruned, r journal.Retenti
 	if limit <= 0 || len(states) == 0 {
 		return nil
 	}
+	durable.PruneBefore.Hit()
 	tag, err := s.pool.Exec(ctx, s.in(retireSQL), states, keep, limit)
 	if err == nil {
 		p.Runs = int(tag.RowsAffected())
 		p.More = p.More || p.Runs == limit
+	}
+	if p.Runs > 0 {
+		durable.PruneAfter.Hit()
 	}
 	return err
 }
@@ -207,6 +212,7 @@ INSERT INTO reprise.removed (tenant, run) SELECT gone.tenant, gone.no FROM gone`
 
 // DeleteRun implements journal.Pruner.
 func (s *Store) DeleteRun(ctx context.Context, t tenant.ID, run journal.RunID) error {
+	durable.DeleteBefore.Hit()
 	lostAnswer := false
 	err := s.retry(ctx, true, func(ctx context.Context) error {
 		tag, err := s.pool.Exec(ctx, s.in(deleteRunSQL), string(t), uuidOf(run))
@@ -232,5 +238,6 @@ func (s *Store) DeleteRun(ctx context.Context, t tenant.ID, run journal.RunID) e
 	if err != nil {
 		return fmt.Errorf("delete run %s: %w", run, err)
 	}
+	durable.DeleteAfter.Hit()
 	return nil
 }

@@ -130,6 +130,23 @@ func (l *life) claim() error {
 	return nil
 }
 
+// removed ends a run of its own and removes it; a name says that the run was there.
+func (l *life) removed(name string, id journal.RunID, remove func(journal.RunID) error) error {
+	_, _, err1 := l.Create(l.ctx, journal.Run{Tenant: owner, ID: id, Digest: digest})
+	_, err2 := l.RequestCancel(l.ctx, owner, id, "")
+	_, _, err3 := l.SetAlias(l.ctx, owner, name, digest)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return err
+	}
+	return remove(id)
+}
+
+func (l *life) isRemoved(name string, id journal.RunID) bool {
+	_, err1 := l.Alias(l.ctx, owner, name)
+	_, err2 := l.Run(l.ctx, owner, id)
+	return err1 == nil && errors.Is(err2, journal.ErrNotFound)
+}
+
 type step struct {
 	point string // without .before and .after
 	do    func(*life) error
@@ -185,6 +202,15 @@ var steps = []step{
 	{"store.commit.finish", func(l *life) error {
 		return l.commit(journal.Batch{Next: &journal.Transition{State: journal.Completed, Output: []byte("out")}, Entries: []journal.Entry{{Seq: 2, Kind: journal.KindCompleted}}})
 	}, func(_ *life, r journal.Run) bool { return r.State == journal.Completed && string(r.Output) == "out" }},
+	{"store.delete", func(l *life) error {
+		return l.removed("deleting", journal.RunID{15: 2}, func(id journal.RunID) error { return l.DeleteRun(l.ctx, owner, id) })
+	}, func(l *life, _ journal.Run) bool { return l.isRemoved("deleting", journal.RunID{15: 2}) }},
+	{"store.prune", func(l *life) error {
+		return l.removed("pruning", journal.RunID{15: 3}, func(journal.RunID) error {
+			_, err := l.Prune(l.ctx, journal.Retention{Cancelled: time.Nanosecond}, 10)
+			return err
+		})
+	}, func(l *life, _ journal.Run) bool { return l.isRemoved("pruning", journal.RunID{15: 3}) }},
 }
 
 // TestCrash kills a process at each durable step: what was acknowledged is there, what was not

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"reprise/journal"
+	"reprise/journal/internal/durable"
 	"reprise/journal/internal/payload"
 	"reprise/tenant"
 )
@@ -60,6 +61,9 @@ func (t *tx) retire(p *journal.Pruned, r journal.Retention, limit int) error {
 			}
 		}
 		p.Runs += len(ns)
+	}
+	if p.Runs > 0 {
+		t.step(durable.PruneBefore, durable.PruneAfter)
 	}
 	p.More = p.More || limit > 0 && p.Runs == limit
 	return nil
@@ -240,6 +244,7 @@ func (s *Store) DeleteRun(ctx context.Context, owner tenant.ID, id journal.RunID
 		if !r.State.Terminal() {
 			return journal.ErrState
 		}
+		t.step(durable.DeleteBefore, durable.DeleteAfter)
 		_, err = t.exec(remove, r.n)
 		return err
 	})

@@ -31,6 +31,11 @@ var (
 	FinishBefore  = failpoint.New("store.commit.finish.before") // the run becomes terminal
 	FinishAfter   = failpoint.New("store.commit.finish.after")
 
+	DeleteBefore = failpoint.New("store.delete.before")
+	DeleteAfter  = failpoint.New("store.delete.after")
+	PruneBefore  = failpoint.New("store.prune.before") // on SQLite passed only when runs are removed
+	PruneAfter   = failpoint.New("store.prune.after")  // passed only when runs were removed
+
 	ModuleBefore = failpoint.New("store.module.before")
 	ModuleAfter  = failpoint.New("store.module.after")
 	AliasBefore  = failpoint.New("store.alias.before")

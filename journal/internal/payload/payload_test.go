@@ -109,3 +109,24 @@ func TestSetAndWanted(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkPack packs and unpacks 2 MiB of what repeats and of noise.
+func BenchmarkPack(b *testing.B) {
+	for name, p := range map[string][]byte{"text": bytes.Repeat([]byte(`{"order":4711,"state":"paid","items":["a","b"]},`), 2<<20/48), "noise": noise(2 << 20)} {
+		b.Run("pack-"+name, func(b *testing.B) {
+			b.SetBytes(int64(len(p)))
+			for b.Loop() {
+				Pack(p)
+			}
+		})
+		packed := Pack(p)
+		b.Run("unpack-"+name, func(b *testing.B) {
+			b.SetBytes(int64(len(p)))
+			for b.Loop() {
+				if _, err := Unpack(packed); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
