@@ -61,7 +61,8 @@ func TestTimeoutsOfTheServer(t *testing.T) {
 func TestDeadlock(t *testing.T) {
 	b := newTestbed(t)
 	b.direct = b.cfg.DSN
-	b.cfg.DSN += "&options=-cdeadlock_timeout%3D20"
+	// Postgres looks for a deadlock once, that long after a wait began: by then the other must wait, too.
+	b.cfg.DSN += "&options=-cdeadlock_timeout%3D3000"
 	count := &counter{}
 	b.cfg.tracer = count
 	f := newFixtureOn(t, b)
