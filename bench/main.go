@@ -85,8 +85,8 @@ func quick(ctx context.Context) error {
 
 // bench is one run of the program.
 type bench struct {
-	server  *pgserver.Server
-	made    int
+	server *pgserver.Server
+	made   int
 }
 
 // measured is a line about one cell.
