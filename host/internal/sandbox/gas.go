@@ -3,7 +3,6 @@ package sandbox
 import (
 	"context"
 	"fmt"
-	"runtime"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -56,7 +55,6 @@ func outOfGas(in *instance, m api.Module, _ []uint64) {
 	if err := in.ctx.Err(); err != nil {
 		in.stop(err)
 	}
-	runtime.Gosched()
 	in.yield()
 	// What is missing was spent before it was asked for: the size of a bulk operation, say.
 	more := in.affords(used) - left
