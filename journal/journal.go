@@ -207,6 +207,8 @@ var (
 	ErrFenced = errors.New("lease is no longer valid")
 	// ErrConflict says that the same id, key or seq is there with other content. Nothing was written.
 	ErrConflict = errors.New("conflict")
+	// ErrMoved says that a workflow's name stands for another module now. Nothing was written.
+	ErrMoved = errors.New("the workflow's name stands for another module")
 	// ErrState says that the run's state does not allow the operation. Nothing was written.
 	ErrState = errors.New("wrong state")
 	// ErrQuota says that a limit of the tenant or run is reached. Nothing was written.

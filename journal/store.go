@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"reprise/abi"
 	"reprise/modules"
 	"reprise/tenant"
 )
@@ -32,6 +33,12 @@ type Starter interface {
 	// the tenant has the same Key; the returned run is then the one in the way.
 	// Returns modules.ErrNotFound when the tenant has no such module.
 	Create(ctx context.Context, r Run) (run Run, created bool, err error)
+	// Begin is Create and the run's first claim in one write, for a node that has room: the new run is Running, with
+	// the node as owner, Token 1 and Attempts 1, and first is its entry 0, with the time of its creation. When the
+	// node's lease is not live the run is made as by Create, Ready and without an entry. A returned run that is Running under the
+	// node and was created is the caller's to execute, as a claim is. Of first it reads Name, Request and
+	// Options. Returns also ErrMoved, and nothing is written, when Workflow is a name that does not stand for Digest.
+	Begin(ctx context.Context, r Run, node string, first Entry) (run Run, created bool, err error)
 }
 
 // Inbox takes what comes from outside; it needs no lease.
@@ -91,6 +98,15 @@ type Claim struct {
 	StolenFrom string
 	// Unreadable is why Run.Input is left out: it wraps ErrPayload.
 	Unreadable error
+	// Entries are the run's journal when it is known without reading, up to Run.NextSeq; nil when not.
+	Entries []Entry
+}
+
+// Begun is the claim of a run that Begin made: its owner has it, and its only entry.
+func Begun(r Run, first Entry) Claim {
+	first.Seq, first.Kind, first.Op, first.Status = 0, KindStarted, NoOp, abi.OK
+	first.Token, first.At = r.Token, r.CreatedAt
+	return Claim{Lease: Lease{Tenant: r.Tenant, Run: r.ID, Node: r.Owner, Token: r.Token}, Run: r, Entries: []Entry{first}}
 }
 
 // Want says what a claim is to find.

@@ -34,6 +34,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 	}{
 		{"Rules", testRules},
 		{"Create", testCreate},
+		{"Begin", testBegin},
 		{"Signal", testSignal},
 		{"Cancel", testCancel},
 		{"Resume", testResume},

@@ -89,6 +89,12 @@ func TestEveryCallSurvivesALostAnswer(t *testing.T) {
 		do   func() bool
 	}{
 		{"create", func() bool { _, created, err := f.s.Create(ctx, fresh); f.must(err); return created }},
+		{"begin", func() bool {
+			r := journal.Run{Tenant: acme, ID: journal.NewRunID(), Workflow: string(f.digest), Digest: f.digest}
+			r, created, err := f.s.Begin(ctx, r, ls[0].Node, journal.Entry{})
+			f.must(err)
+			return created && r.State == journal.Running && r.Owner == ls[0].Node && r.Token == 1 && len(f.entries(r.ID)) == 1
+		}},
 		{"claim", func() bool {
 			cs, err := f.s.Claim(ctx, ls[0].Node, journal.Want{Limit: 10})
 			f.must(err)

@@ -110,6 +110,7 @@ type Store struct {
 
 	lostClaims lostClaims
 
+	begins     *combiner[*begin, begun]
 	runReads   *combiner[runKey, heldRun]
 	aliasReads *combiner[aliasKey, modules.Alias]
 }
@@ -141,6 +142,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 		return nil, err
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.begins = newCombiner(s.ctx, 3*c.Timeout, s.beginMany) // a call of retry takes twice as long at most
 	s.runReads = newCombiner(s.ctx, c.Timeout, s.manyRuns)
 	s.aliasReads = newCombiner(s.ctx, c.Timeout, s.manyAliases)
 	for range writers {

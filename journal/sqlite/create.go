@@ -16,7 +16,7 @@ import (
 func (s *Store) Create(ctx context.Context, r journal.Run) (out journal.Run, created bool, err error) {
 	input := packOne(r.Input)
 	err = s.write(ctx, func(t *tx) (err error) {
-		out, created, err = t.create(r, input)
+		out, created, err = t.create(r, input, "")
 		return err
 	})
 	if err != nil {
@@ -25,7 +25,8 @@ func (s *Store) Create(ctx context.Context, r journal.Run) (out journal.Run, cre
 	return out, created, nil
 }
 
-func (t *tx) create(r journal.Run, input *payload.Set) (journal.Run, bool, error) {
+// create makes the run, for a node that is live as its first claim would, or for "" ready.
+func (t *tx) create(r journal.Run, input *payload.Set, node string) (journal.Run, bool, error) {
 	earlier, found, err := t.inTheWay(r)
 	if err != nil {
 		return journal.Run{}, false, err
@@ -43,13 +44,17 @@ func (t *tx) create(r journal.Run, input *payload.Set) (journal.Run, bool, error
 	} else if !found {
 		return journal.Run{}, false, modules.ErrNotFound
 	}
-	if err := t.insertRun(r, input); err != nil {
+	made := journal.Run{Tenant: r.Tenant, ID: r.ID, Key: r.Key, IdempotencyKey: r.IdempotencyKey, Workflow: r.Workflow,
+		Digest: r.Digest, Entry: r.Entry, Input: r.Input, State: journal.Ready, CreatedAt: t.now, UpdatedAt: t.now}
+	if node != "" {
+		made.State, made.Owner, made.Token, made.Attempts, made.NextSeq = journal.Running, node, 1, 1, 1
+	}
+	if err := t.insertRun(made, input); err != nil {
 		return journal.Run{}, false, err
 	}
 	t.step(durable.CreateBefore, durable.CreateAfter)
-	t.hint = true
-	return journal.Run{Tenant: r.Tenant, ID: r.ID, Key: r.Key, IdempotencyKey: r.IdempotencyKey, Workflow: r.Workflow,
-		Digest: r.Digest, Entry: r.Entry, Input: r.Input, State: journal.Ready, CreatedAt: t.now, UpdatedAt: t.now}, true, nil
+	t.hint = made.State == journal.Ready
+	return made, true, nil
 }
 
 // inTheWay finds the run that has r's idempotency key, id, or key while it is open, in this order: a
@@ -86,9 +91,9 @@ func sameStart(o run, r journal.Run) bool {
 func (t *tx) insertRun(r journal.Run, input *payload.Set) error {
 	now := micro(t.now)
 	var n int64
-	_, err := t.row(`INSERT INTO runs (tenant, id, key, idempotency_key, workflow, digest, entry, state, due_at, created_at, updated_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, 'ready', ?, ?, ?) RETURNING n`,
-		[]any{r.Tenant, r.ID[:], r.Key, r.IdempotencyKey, r.Workflow, r.Digest, r.Entry, now, now, now}, &n)
+	_, err := t.row(`INSERT INTO runs (tenant, id, key, idempotency_key, workflow, digest, entry, state, owner, token, attempts, next_seq, due_at, created_at, updated_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING n`,
+		[]any{r.Tenant, r.ID[:], r.Key, r.IdempotencyKey, r.Workflow, r.Digest, r.Entry, r.State, r.Owner, r.Token, r.Attempts, r.NextSeq, now, now, now}, &n)
 	if err != nil {
 		return err
 	}
