@@ -8,11 +8,17 @@ import (
 	"reprise/tenant"
 )
 
-// known keeps what the store has said of modules, which never change. Whether a tenant still has one is for the
-// store to say when a run is made.
+// known keeps what the store has said of modules, which never change, and of workflows' names, which do. Whether a tenant
+// still has a module, and what a name stands for, is for the store to say when a run is made.
 type known struct {
-	mu sync.Mutex
-	m  map[knownKey]modules.Module
+	mu    sync.Mutex
+	m     map[knownKey]modules.Module
+	names map[knownName]modules.Digest
+}
+
+type knownName struct {
+	tenant tenant.ID
+	name   string
 }
 
 type knownKey struct {
@@ -43,4 +49,31 @@ func (k *known) module(ctx context.Context, t tenant.ID, d modules.Digest, ask f
 	}
 	k.m[key] = m
 	return m, nil
+}
+
+// alias returns what a name was last known to stand for.
+func (k *known) alias(t tenant.ID, name string) (d modules.Digest, ok bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	d, ok = k.names[knownName{t, name}]
+	return d, ok
+}
+
+// learn takes what the store said that a name stands for. A digest stands for itself.
+func (k *known) learn(t tenant.ID, name string, d modules.Digest) {
+	if name == string(d) {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.names == nil || len(k.names) >= maxKnown {
+		k.names = map[knownName]modules.Digest{}
+	}
+	k.names[knownName{t, name}] = d
+}
+
+func (k *known) forget(t tenant.ID, name string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.names, knownName{t, name})
 }

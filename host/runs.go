@@ -17,43 +17,6 @@ import (
 	"reprise/tenant"
 )
 
-// StartRun starts a run of a workflow. It returns the run in the way with the error when the key is taken
-// by an open run, or the idempotency key by another request.
-func (h *Host) StartRun(ctx context.Context, t tenant.ID, req StartRun) (journal.Run, bool, error) {
-	if err := h.checkStart(req); err != nil {
-		return journal.Run{}, false, err
-	}
-	digest, err := h.resolve(ctx, t, req.Workflow)
-	if err != nil {
-		return journal.Run{}, false, err
-	}
-	m, err := h.known.module(ctx, t, digest, h.cfg.Store.Module)
-	if err != nil {
-		return journal.Run{}, false, moduleError(err, req.Workflow)
-	}
-	entry, err := entryOf(m.Manifest, req)
-	if err != nil {
-		return journal.Run{}, false, err
-	}
-	id := journal.NewRunID()
-	h.ended.begin(t, id) // before it can end
-	run, created, err := h.cfg.Store.Create(ctx, journal.Run{Tenant: t, ID: id, Key: req.Key, IdempotencyKey: req.IdempotencyKey,
-		Workflow: req.Workflow, Digest: digest, Entry: entry, Input: req.Input})
-	if err != nil || !created {
-		h.ended.tell(id) // nobody can wait for it
-	}
-	if errors.Is(err, journal.ErrConflict) {
-		if sameStart(req, run) {
-			return run, false, nil
-		}
-		return run, false, startConflict(req, run, err)
-	}
-	if err != nil {
-		return journal.Run{}, false, runError(err, run.ID)
-	}
-	return run, created, nil
-}
-
 // sameStart says that a request is a repeat of the one that started a run, although the workflow's name has
 // moved meanwhile to a module whose only workflow has another name.
 func sameStart(req StartRun, in journal.Run) bool {

@@ -41,8 +41,7 @@ func newExecution(run journal.Run, digest modules.Digest, pin pinned, entries []
 
 // begin consumes or records entry 0.
 func (x *execution) begin() error {
-	first := journal.Entry{Kind: journal.KindStarted, Op: journal.NoOp, Name: x.run.Entry, Status: abi.OK,
-		Request: fmt.Appendf(nil, `"sha256:%x"`, sha256.Sum256(x.run.Input)), Options: x.pin.encode()}
+	first := firstEntry(x.run, x.pin)
 	if x.cur.more() {
 		e := x.cur.peek()
 		if e.Kind != first.Kind || e.Name != first.Name || string(e.Request) != string(first.Request) {
@@ -58,6 +57,17 @@ func (x *execution) begin() error {
 	}
 	x.m.started, x.m.now = first.At, first.At
 	return nil
+}
+
+// firstEntry says what a run was started with, and what binds it.
+func firstEntry(r journal.Run, pin pinned) journal.Entry {
+	return journal.Entry{Kind: journal.KindStarted, Op: journal.NoOp, Name: r.Entry, Status: abi.OK,
+		Request: fmt.Appendf(nil, `"sha256:%x"`, sha256.Sum256(r.Input)), Options: pin.encode()}
+}
+
+// First is entry 0 of a run that begins here, for journal.Store.Begin.
+func (t *Turner) First(r journal.Run) journal.Entry {
+	return firstEntry(r, pinned{Pipeline: modules.PipelineVersion, Limits: t.cfg.Limits})
 }
 
 // next finds what becomes visible at a wait: from the journal while it lasts, then live.

@@ -142,11 +142,7 @@ func (u *Turn) once(ctx context.Context) error {
 	rec.mail = max(u.mail, run.InboxPos)
 	u.mu.Unlock()
 
-	var entries []journal.Entry
-	err := rec.persist(func(ctx context.Context) (err error) {
-		entries, err = u.t.history(ctx, run)
-		return err
-	})
+	entries, err := u.entries(rec)
 	if err != nil {
 		return err
 	}
@@ -176,6 +172,18 @@ func (u *Turn) once(ctx context.Context) error {
 		return err
 	}
 	return u.finish(x, mod.Run(tctx, x, ""))
+}
+
+// entries are the run's journal: what came with the claim, or what the store has.
+func (u *Turn) entries(rec *recorder) (es []journal.Entry, err error) {
+	if known := u.claim.Entries; int64(len(known)) == u.claim.Run.NextSeq {
+		return known, nil
+	}
+	err = rec.persist(func(ctx context.Context) (err error) {
+		es, err = u.t.history(ctx, u.claim.Run)
+		return err
+	})
+	return es, err
 }
 
 // argv0 is the name that a program without SDK finds as its first argument.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -61,14 +62,19 @@ type Dispatcher struct {
 	node     journal.Node
 	renewed  time.Time // local, before the last renewal that succeeded was sent
 	running  map[journal.RunID]*running
+	held     map[tenant.ID]int // runs here by tenant, those that begin included
+	total    int               // of held
 	draining bool
 	lapsed   error // why the node has no lease now
+	behind   bool  // the last claim left runs that are due, or there was none yet
+	starved  bool  // somebody found no room
 
-	active int // turns that are executing, also those that lost their run
+	active int // turns that are executing, also those that lost their run, and runs that begin
 	idle   *sync.Cond
 
 	dispatching, beating sync.WaitGroup
 	stopDispatch, cancel context.CancelFunc
+	turns                context.Context // outlasts the loop while the node drains
 }
 
 type running struct {
@@ -80,7 +86,7 @@ type running struct {
 
 // New makes a dispatcher.
 func New(cfg Config) *Dispatcher {
-	d := &Dispatcher{cfg: cfg, kick: make(chan struct{}, 1), running: map[journal.RunID]*running{}}
+	d := &Dispatcher{cfg: cfg, kick: make(chan struct{}, 1), running: map[journal.RunID]*running{}, held: map[tenant.ID]int{}, behind: true}
 	d.idle = sync.NewCond(&d.mu)
 	return d
 }
@@ -93,8 +99,11 @@ func (d *Dispatcher) Start(ctx context.Context) error {
 	ctx, d.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	dctx, stop := context.WithCancel(ctx)
 	d.stopDispatch = stop
+	d.mu.Lock()
+	d.turns = ctx
+	d.mu.Unlock()
 	d.beating.Go(func() { d.beat(ctx) })
-	d.dispatching.Go(func() { d.dispatch(dctx, ctx) })
+	d.dispatching.Go(func() { d.dispatch(dctx) })
 	return nil
 }
 
@@ -112,7 +121,7 @@ func (d *Dispatcher) register(ctx context.Context) error {
 	d.cfg.Clock.Set(now)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.node, d.renewed, d.lapsed = node, sent, nil
+	d.node, d.renewed, d.lapsed, d.behind = node, sent, nil, true
 	d.cfg.Logger.Info("node registered", "node", node.ID)
 	return nil
 }
@@ -142,9 +151,9 @@ func (d *Dispatcher) wake() {
 	}
 }
 
-// dispatch claims due runs: when hinted, when a turn ended, when the next timer is due, and every Poll.
-// Turns live under turns, which outlasts the loop while the node drains.
-func (d *Dispatcher) dispatch(ctx, turns context.Context) {
+// dispatch claims due runs: when hinted, when a turn ended and others waited for room, when the next timer is due, and
+// every Poll.
+func (d *Dispatcher) dispatch(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -155,7 +164,7 @@ func (d *Dispatcher) dispatch(ctx, turns context.Context) {
 		case <-d.cfg.Store.Hints():
 		case <-timer.C:
 		}
-		next := d.round(ctx, turns)
+		next := d.round(ctx)
 		timer.Reset(next)
 	}
 }
@@ -169,7 +178,7 @@ const atOnce = 128
 
 // round claims what there is room for, delivers mail, and says when to look again. A node without room, or without
 // room for the tenant whose runs are due, cannot take what is due; it is woken when a turn ends.
-func (d *Dispatcher) round(ctx, turns context.Context) time.Duration {
+func (d *Dispatcher) round(ctx context.Context) time.Duration {
 	next := d.cfg.Poll
 	for {
 		want, node, ok := d.want()
@@ -183,9 +192,12 @@ func (d *Dispatcher) round(ctx, turns context.Context) time.Duration {
 		}
 		d.cfg.Clock.Set(found.Now)
 		for _, c := range found.Claims {
-			d.run(turns, c)
+			d.run(c, false)
 		}
 		more := len(found.Claims) >= want.Limit
+		d.mu.Lock()
+		d.behind = more && (want.Limit > 0 || d.behind)
+		d.mu.Unlock()
 		if found.NextDue >= 0 && !more {
 			next = min(next, max(found.NextDue, soonest))
 		}
@@ -204,9 +216,10 @@ func (d *Dispatcher) want() (w journal.Want, node string, ok bool) {
 	if d.draining || d.lapsed != nil {
 		return w, "", false
 	}
-	w = journal.Want{Limit: min(max(d.cfg.MaxRunning-len(d.running), 0), atOnce), Held: map[tenant.ID]int{}, PerTenant: d.cfg.MaxPerTenant}
-	for _, r := range d.running {
-		w.Held[r.tenant]++
+	w = journal.Want{Limit: min(max(d.cfg.MaxRunning-d.total, 0), atOnce), Held: maps.Clone(d.held), PerTenant: d.cfg.MaxPerTenant}
+	d.starved = w.Limit == 0
+	for _, n := range d.held {
+		d.starved = d.starved || n >= d.cfg.MaxPerTenant
 	}
 	return w, d.node.ID, true
 }
@@ -221,15 +234,20 @@ func (d *Dispatcher) claimFailed(ctx context.Context, node string, err error) {
 	}
 }
 
-// run executes a claim on a goroutine of its own.
-func (d *Dispatcher) run(ctx context.Context, c journal.Claim) {
-	ctx, cancel := context.WithCancel(ctx)
+// run executes a claim on a goroutine of its own. reserved says that it is counted already.
+func (d *Dispatcher) run(c journal.Claim, reserved bool) {
+	ctx, cancel := context.WithCancel(d.turns)
 	r := &running{tenant: c.Lease.Tenant, turn: d.cfg.Open(c), cancel: cancel, seen: c.Run.InboxPos}
 	d.mu.Lock()
 	if d.lapsed != nil || c.Lease.Node != d.node.ID { // the lease ended while the claim was under way
 		cancel()
 	}
-	d.active++
+	if d.draining {
+		r.turn.Drain()
+	}
+	if !reserved {
+		d.count(r.tenant, 1)
+	}
 	d.running[c.Lease.Run] = r
 	d.mu.Unlock()
 	if c.StolenFrom != "" {
@@ -242,11 +260,28 @@ func (d *Dispatcher) run(ctx context.Context, c journal.Claim) {
 		if d.running[c.Lease.Run] == r {
 			delete(d.running, c.Lease.Run)
 		}
-		d.active--
-		d.idle.Broadcast()
+		d.left(r.tenant)
 		d.mu.Unlock()
-		d.wake()
 	}()
+}
+
+// count and left are called with mu held.
+
+func (d *Dispatcher) count(t tenant.ID, n int) {
+	d.active += n
+	d.total += n
+	if d.held[t] += n; d.held[t] == 0 {
+		delete(d.held, t)
+	}
+}
+
+// left counts a run that is here no longer. Who found no room looks again; nobody else has a reason to.
+func (d *Dispatcher) left(t tenant.ID) {
+	d.count(t, -1)
+	d.idle.Broadcast()
+	if d.behind || d.starved {
+		d.wake()
+	}
 }
 
 // stopped is closed when no turn is executing.
