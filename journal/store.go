@@ -35,7 +35,7 @@ type Starter interface {
 	Create(ctx context.Context, r Run) (run Run, created bool, err error)
 	// Begin is Create and the run's first claim in one write, for a node that has room: the new run is Running, with
 	// the node as owner, Token 1 and Attempts 1, and first is its entry 0, with the time of its creation. When the
-	// node's lease is not live the run is made as by Create, Ready and without an entry. A returned run that is Running under the
+	// node's lease is not live, or the input is large, the run may be made as by Create, Ready and without an entry. A returned run that is Running under the
 	// node and was created is the caller's to execute, as a claim is. Of first it reads Name, Request and
 	// Options. Returns also ErrMoved, and nothing is written, when Workflow is a name that does not stand for Digest.
 	Begin(ctx context.Context, r Run, node string, first Entry) (run Run, created bool, err error)

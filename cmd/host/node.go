@@ -37,6 +37,10 @@ func (p *program) node(ctx context.Context, s settings) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, parts.close()) }()
+	collecting := make(chan struct{})
+	collects, collected := context.WithCancel(ctx)
+	go func() { defer close(collecting); collectLess(collects) }()
+	defer func() { collected(); <-collecting }()
 
 	handler := api.New(api.Config{
 		UseCases: parts.host, Tokens: s.tokens, Version: version, Commit: commit(), Logger: log,

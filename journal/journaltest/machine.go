@@ -54,6 +54,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 		if i < 2 {
 			actions[fmt.Sprint("create ", i)] = m.create
 			actions[fmt.Sprint("claim ", i)] = m.claim
+			actions[fmt.Sprint("begin ", i)] = m.begin
 		}
 	}
 	return actions
@@ -112,6 +113,29 @@ func (m *machine) create(rt *rapid.T) {
 		rt.Fatalf("create: got run %s, created %v; want %s, %v", got.ID, created, want.ID, wantCreated)
 	}
 	m.touched = want
+}
+
+func (m *machine) begin(rt *rapid.T) {
+	node := recent(rt, "node", m.nodeIDs)
+	r := journal.Run{Tenant: pick(rt, "tenant", m.tenants), ID: journal.NewRunID(), Workflow: string(m.f.digest), Digest: m.f.digest,
+		Key:            rapid.SampledFrom([]string{"", "", "k1", "k2"}).Draw(rt, "key"),
+		IdempotencyKey: rapid.SampledFrom([]string{"", "", "i1", "i2"}).Draw(rt, "idempotency key"),
+		Input:          []byte(rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "input"))}
+	got, created, err := m.f.Store.Begin(m.f.Context(), r, node, firstEntry)
+	want, wantCreated, wantErr := m.model.create(r)
+	m.same(rt, "begin", err, wantErr)
+	if created != wantCreated || got.ID != want.ID {
+		rt.Fatalf("begin: got run %s, created %v; want %s, %v", got.ID, created, want.ID, wantCreated)
+	}
+	m.touched = want
+	if !created || !m.live(node) {
+		return
+	}
+	m.model.claim(want, node)
+	c := journal.Begun(got, firstEntry)
+	want.entries, want.NextSeq = c.Entries, 1
+	m.compareRun(rt, "run that begins", got, want)
+	m.leases = append(m.leases, lease{c.Lease, want})
 }
 
 // payload is one of some, sometimes the one that is too large for its row.

@@ -24,6 +24,11 @@ const (
 // whose author is cut off, a transaction whose author has fallen silent. They are set to Config.Timeout.
 var timeoutNames = []string{"statement_timeout", "idle_in_transaction_session_timeout"}
 
+// planSettings make the server plan a statement once a connection, and by its indexes: what is looked up are lists of a few keys,
+// in tables of any size, and a plan that was made while a table was small must be right when it is large. Without them a
+// statement of one run was planned anew each time, for longer than it took, and read all of runs until the first ANALYZE.
+var planSettings = map[string]string{"plan_cache_mode": "force_generic_plan", "enable_seqscan": "off"}
+
 func (c Config) millis() string { return strconv.FormatInt(c.Timeout.Milliseconds(), 10) }
 
 // connect fills in how the store connects: the pool, the connection for heartbeats, and what listens.
@@ -82,6 +87,9 @@ func (s *Store) tune(pc *pgxpool.Config, refused bool) {
 	if !refused {
 		for _, name := range timeoutNames {
 			setDefault(pc.ConnConfig, name, s.cfg.millis())
+		}
+		for name, value := range planSettings {
+			setDefault(pc.ConnConfig, name, value)
 		}
 	} else {
 		forPooler(pc.ConnConfig, s.cfg)
