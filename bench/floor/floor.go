@@ -45,11 +45,15 @@ const Writers = 2
 // most bounds the writes of one group.
 const most = 1024
 
-// New makes the tables. grouped says that writes of many workflows share a transaction.
-func New(ctx context.Context, dsn string, grouped bool) (*Floor, error) {
+// New makes the tables. grouped says that writes of many workflows share a transaction; indexed that the server is kept from
+// reading tables whole, which it does by itself for results: of tables that are seconds old it has no statistics.
+func New(ctx context.Context, dsn string, grouped, indexed bool) (*Floor, error) {
 	config, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
 		return nil, fmt.Errorf("floor: %w", err)
+	}
+	if indexed {
+		config.ConnConfig.RuntimeParams["enable_seqscan"] = "off"
 	}
 	config.MaxConns = 32
 	pool, err := pgxpool.NewWithConfig(ctx, config)
