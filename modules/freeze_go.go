@@ -3,6 +3,7 @@ package modules
 import (
 	"reprise/abi"
 	"reprise/modules/binary"
+	"reprise/modules/rewrite"
 )
 
 // GoFrames is what carrying on a frozen Go instance takes. Go's compiler keeps every frame in the linear
@@ -10,7 +11,8 @@ import (
 // the function that is on top of that stack, until it is empty. The layout is that of cmd/internal/obj/wasm
 // and of runtime/asm_wasm.s.
 //
-// An instance that was stopped in a wait is carried on like this: memory and Globals are set to what they were, the
+// An instance is stopped in a wait by setting Pause: the wait's wrapper leaves all calls that it is nested in, see
+// rewrite.Resume, and so does the loop. It is carried on like this: memory and Globals are set to what they were, the
 // wait's result is stored at SP plus ResultAt of its Point, SP grows by 8, and then Loop is called for a command, or
 // LoopExport with StopPC for an entry. When LoopExport returns, the entry's result is at SP plus its ResultAt.
 type GoFrames struct {
@@ -18,6 +20,8 @@ type GoFrames struct {
 	Pause uint32 `json:"pause" doc:"Global: not 0 asks the loops to return"`
 	// Globals are all that is mutable, SP and Pause included.
 	Globals []uint32 `json:"globals"`
+	// Start is the function of the export that starts the program.
+	Start uint32 `json:"start"`
 	// Loop is () -> (), LoopExport (i32) -> ().
 	Loop       uint32    `json:"loop" doc:"Function that runs what the stack says until the program pauses"`
 	LoopExport uint32    `json:"loop_export" doc:"The same for an exported function; its argument is stop_pc"`
@@ -30,6 +34,8 @@ type GoEntry struct {
 	Export string `json:"export"`
 	// StopPC is the upper part of the return address that the wrapper pushes (PC_F): the loop ends there.
 	StopPC uint32 `json:"stop_pc"`
+	// Function is the wrapper.
+	Function uint32 `json:"function"`
 	// HasResult says that the entry returns an i32, which is at SP plus ResultAt when the loop has ended.
 	HasResult bool   `json:"has_result"`
 	ResultAt  uint32 `json:"result_at"`
@@ -42,6 +48,19 @@ type GoPoint struct {
 	// ResultAt is where it stores the import's result, from SP, in ResultBytes bytes.
 	ResultAt    uint32 `json:"result_at"`
 	ResultBytes int    `json:"result_bytes"`
+}
+
+// resume is what rewriting has to do for it.
+func (f *GoFrames) resume() *rewrite.Resume {
+	r := &rewrite.Resume{Loops: map[string]uint32{rewrite.ExportLoop: f.Loop}, Entries: []uint32{f.Start}}
+	for _, e := range f.Entries {
+		r.Loops[rewrite.ExportLoopExport] = f.LoopExport
+		r.Entries = append(r.Entries, e.Function)
+	}
+	for _, p := range f.Points {
+		r.Points = append(r.Points, p.Function)
+	}
+	return r
 }
 
 // goGlobals is what a module of Go's linker has: SP, CTXT, g, RET0 to RET3, PAUSE.
@@ -76,9 +95,11 @@ func goFrames(m *binary.Module, points []uint32, reach reach) (frames *GoFrames,
 	for i := range goGlobals {
 		f.Globals = append(f.Globals, uint32(i))
 	}
-	if !goStart(m, f.Loop, known) {
+	start, ok := goStart(m, f.Loop, known)
+	if !ok {
 		return nil, "the function that starts it is another one"
 	}
+	f.Start = start
 	if almost = f.entries(m, known, len(exports) == 1); almost != "" {
 		return nil, almost
 	}
@@ -148,28 +169,28 @@ func goLoops(m *binary.Module) (loops, exports []uint32) {
 
 // goStart looks whether the program is started as Go's linker does: _rt0_wasm_wasip1 directly, or called by
 // _rt0_wasm_wasip1_lib.
-func goStart(m *binary.Module, loop uint32, known map[uint32]bool) bool {
+func goStart(m *binary.Module, loop uint32, known map[uint32]bool) (start uint32, ok bool) {
 	name, lib := abi.ExportStart, false
 	if _, ok := m.Export(name); !ok {
 		name, lib = abi.ExportInitialize, true
 	}
 	e, ok := m.Export(name)
 	if !ok || e.Kind != binary.Func {
-		return false
+		return 0, false
 	}
 	index := e.Index
 	if lib {
 		s := shapeOf(m, index)
 		rt0 := uint32(s.take(binary.OpCall))
 		if s.ret(); !s.done() {
-			return false
+			return 0, false
 		}
 		known[index] = true
 		index = rt0
 	}
 	known[index] = true
 	s := shapeOf(m, index)
-	return s.rt0(loop)
+	return e.Index, s.rt0(loop)
 }
 
 // entries finds the wrappers of exported functions that a run may be inside of.
@@ -183,7 +204,7 @@ func (f *GoFrames) entries(m *binary.Module, known map[uint32]bool, hasLoop bool
 		if !s.done() || !hasLoop || loop != f.LoopExport {
 			return "the wrapper of the export " + plain(e.Name) + " is another one"
 		}
-		entry.Export = plain(e.Name)
+		entry.Export, entry.Function = plain(e.Name), e.Index
 		known[e.Index], known[unready] = true, true
 		f.Entries = append(f.Entries, entry)
 	}

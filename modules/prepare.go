@@ -33,6 +33,8 @@ type Prepared struct {
 	Code []byte
 	// Rewritten says what was done to the code.
 	Rewritten rewrite.Info
+	// Freeze says how instances can be frozen, and carried on in others.
+	Freeze Freeze
 	// MemoryPages is what the memory begins with, in pages of 64 KiB.
 	MemoryPages uint32
 	// ImageKey names what instances are made from: 64 hex digits of a SHA-256 over Code, its data and
@@ -98,7 +100,14 @@ func Prepare(ctx context.Context, bytes []byte) (*Prepared, error) {
 	}
 	p.UsesDescribe = slices.Contains(p.Imports, abi.Module+".entry_kind")
 	p.UsesOutput = slices.Contains(p.Imports, abi.Module+".output")
-	if p.Code, p.Rewritten, err = rewrite.Apply(m, passes); err != nil {
+	if p.Freeze, err = FreezeOf(m); err != nil {
+		return nil, err
+	}
+	o := passes
+	if p.Freeze.Kind == FreezeGo {
+		o.Resume = p.Freeze.Go.resume()
+	}
+	if p.Code, p.Rewritten, err = rewrite.Apply(m, o); err != nil {
 		return nil, refusedForm(err)
 	}
 	if len(m.Memories) > 0 {

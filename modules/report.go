@@ -107,11 +107,7 @@ func Inspect(ctx context.Context, bytes []byte) (*Prepared, Report, error) {
 	if err := r.rewritten(m, p, use); err != nil {
 		return nil, r, err
 	}
-	freeze, err := FreezeOf(m)
-	if err != nil {
-		return nil, r, err
-	}
-	r.Freeze = &freeze
+	r.Freeze = &p.Freeze
 	return p, r, nil
 }
 

@@ -14,6 +14,8 @@ type depth struct {
 	info   *Info
 	call   uint32 // the imported function
 	left   uint32 // the global
+
+	imported int // functions
 }
 
 // valuesAUnit is a quarter of a kilobyte of frame.
@@ -25,6 +27,9 @@ func (p *depth) function(f *function) error {
 	}
 	p.info.DepthFunctions++
 	units := int32(1 + (f.own+f.highest)/valuesAUnit)
+	if _, asked := p.info.Units[uint32(p.imported+f.index)]; asked {
+		p.info.Units[uint32(p.imported+f.index)] = units
+	}
 	scratch := f.local(binary.I32)
 	e := editOf(f.code)
 	e.op(binary.OpGlobalGet, p.left)

@@ -19,7 +19,7 @@ import (
 
 // PipelineVersion names what the passes do to a module. It grows with every change that could give
 // a module other gas, another depth or other bytes: a run stays on the version that it began with.
-const PipelineVersion = 3
+const PipelineVersion = 4
 
 // The names that a rewritten module has beside its own. A module that uses one of them is refused.
 const (
@@ -62,6 +62,8 @@ type Options struct {
 	LazyTable int
 	// ExportGlobals exports the module's mutable globals as ExportGlobal and their index.
 	ExportGlobals bool
+	// Resume, when it is not nil, makes instances of a Go program resumable.
+	Resume *Resume
 	// Apart takes the data out of the module, so that it can come with an image of the memory, and makes
 	// the start function an export.
 	Apart bool
@@ -89,6 +91,8 @@ type Info struct {
 	LazyEntries int
 	// Globals are the indexes of the globals that are exported as ExportGlobal.
 	Globals []uint32
+	// Units is the depth that each of Resume.Entries takes while it runs.
+	Units map[uint32]int32
 	// Data is what the memory begins with, when it was taken out of the module.
 	Data []Run
 	// Start says that the start function is exported as ExportStart.
@@ -135,6 +139,9 @@ type pass interface {
 // ends of functions.
 func declare(w *binary.Writer, m *binary.Module, o Options, info *Info) []pass {
 	var passes []pass
+	if o.Resume != nil {
+		passes = append(passes, resume(w, m, *o.Resume, info))
+	}
 	if o.Gas {
 		p := &gas{module: m, writer: w, pages: memoryBound(m, o), entries: tableBound(m, o), lend: maxLent, info: info}
 		p.call = w.AddImport(ImportModule, ImportOutOfGas, binary.FuncType{})
@@ -146,7 +153,7 @@ func declare(w *binary.Writer, m *binary.Module, o Options, info *Info) []pass {
 		passes = append(passes, &canonicalNaN{info: info})
 	}
 	if o.Depth > 0 {
-		p := &depth{writer: w, info: info}
+		p := &depth{writer: w, info: info, imported: m.ImportedFuncs()}
 		p.call = w.AddImport(ImportModule, ImportTooDeep, binary.FuncType{})
 		p.left = w.AddGlobal(binary.I32, int64(o.Depth))
 		w.AddExport(ExportDepth, binary.Global, p.left)
