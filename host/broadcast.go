@@ -12,7 +12,7 @@ import (
 // looks at the store from time to time, because a run may end on another node.
 type broadcast struct {
 	mu      sync.Mutex
-	waiters map[journal.RunID]map[chan struct{}]bool
+	waiters map[journal.RunID]map[chan journal.Run]tenant.ID
 	// begun are the runs that were started here last and are not known to have ended, so that who waits for one from its
 	// start on need not look first.
 	begun map[journal.RunID]begun
@@ -29,7 +29,7 @@ type begun struct {
 const maxBegun = 4096
 
 func newBroadcast() *broadcast {
-	return &broadcast{waiters: map[journal.RunID]map[chan struct{}]bool{}, begun: map[journal.RunID]begun{}}
+	return &broadcast{waiters: map[journal.RunID]map[chan journal.Run]tenant.ID{}, begun: map[journal.RunID]begun{}}
 }
 
 // begin says that a run was made here.
@@ -46,17 +46,18 @@ func (b *broadcast) begin(t tenant.ID, id journal.RunID) {
 	b.next = (b.next + 1) % maxBegun
 }
 
-// listen returns a channel that is closed when the run ends here, and a function that forgets it. open is true
+// listen returns a channel that gets the run when it ends here, or is closed when how it ended is for the store to say, and a
+// function that forgets it. open is true
 // for a run of the tenant that began here less than recent ago and has not ended here; an older one may long
 // have ended on another node.
-func (b *broadcast) listen(t tenant.ID, id journal.RunID, recent time.Duration) (ended <-chan struct{}, forget func(), open bool) {
-	ch := make(chan struct{})
+func (b *broadcast) listen(t tenant.ID, id journal.RunID, recent time.Duration) (ended <-chan journal.Run, forget func(), open bool) {
+	ch := make(chan journal.Run, 1)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.waiters[id] == nil {
-		b.waiters[id] = map[chan struct{}]bool{}
+		b.waiters[id] = map[chan journal.Run]tenant.ID{}
 	}
-	b.waiters[id][ch] = true
+	b.waiters[id][ch] = t
 	run, open := b.begun[id]
 	return ch, func() {
 		b.mu.Lock()
@@ -68,10 +69,14 @@ func (b *broadcast) listen(t tenant.ID, id journal.RunID, recent time.Duration) 
 	}, open && run.owner == t && time.Since(run.at) < recent
 }
 
-func (b *broadcast) tell(id journal.RunID) {
+// tell says that a run has ended, or will not end here. Only its own tenant learns how.
+func (b *broadcast) tell(id journal.RunID, end *journal.Run) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for ch := range b.waiters[id] {
+	for ch, t := range b.waiters[id] {
+		if end != nil && end.Tenant == t {
+			ch <- *end // nobody else sends, and it has room
+		}
 		close(ch)
 	}
 	delete(b.waiters, id)

@@ -178,7 +178,11 @@ func (h *Host) Result(ctx context.Context, t tenant.ID, id journal.RunID, wait t
 			}
 		}
 		select {
-		case <-ended:
+		case end, known := <-ended:
+			if known {
+				forget()
+				return end, nil
+			}
 		case <-time.After(h.cfg.Poll): // it may end on another node
 		case <-deadline.C:
 			wait = 0 // look once more
@@ -230,7 +234,7 @@ func (h *Host) Cancel(ctx context.Context, t tenant.ID, id journal.RunID, reason
 		return run, runError(err, id)
 	}
 	if run.State.Terminal() {
-		h.ended.tell(id)
+		h.ended.tell(id, nil)
 	}
 	return run, nil
 }

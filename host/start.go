@@ -57,7 +57,7 @@ func (h *Host) start(ctx context.Context, t tenant.ID, req StartRun, queue bool)
 		run, created, err = h.cfg.Store.Create(ctx, r)
 	}
 	if err != nil || !created {
-		h.ended.tell(r.ID) // nobody can wait for it
+		h.ended.tell(r.ID, nil) // nobody can wait for it
 	}
 	switch {
 	case errors.Is(err, journal.ErrMoved):

@@ -197,6 +197,15 @@ type Transition struct {
 	Failure []byte    // of Failed and Cancelled
 	// KeepAttempts leaves Run.Attempts as it is, instead of setting it to 0.
 	KeepAttempts bool
+	// Ended, when it is not nil, is set by a store whose commit has ended the run. After a repeat it is as it was.
+	Ended *Ended
+}
+
+// Ended is what only the store knows of a run that a commit has ended.
+type Ended struct {
+	At              time.Time // by the database's clock
+	InboxPos        int64
+	CancelRequested bool
 }
 
 // Errors of a store. A caller decides by errors.Is.

@@ -39,6 +39,26 @@ func testTransition(t *testing.T, open Open) {
 				f.Fatalf("blocked: got reason %q, finished %s", r.Reason, r.FinishedAt)
 			}
 		}},
+		{"tells how the run's row has ended", func(f *fixture) {
+			for _, s := range []journal.State{journal.Completed, journal.Failed, journal.Cancelled} {
+				l := f.owned()
+				f.signal(l.Run, "s1")
+				_, err := f.Store.RequestCancel(f.Context(), acme, l.Run, "stop")
+				f.must(err)
+				var ended journal.Ended
+				b := journal.Batch{Entries: entries(0, 1), Stash: []journal.Arrival{done(1, "x")}, Next: &journal.Transition{State: s, Ended: &ended}}
+				f.commit(l, b)
+				r := f.run(l.Run)
+				f.diff(string(s), ended, journal.Ended{At: r.FinishedAt, InboxPos: r.InboxPos, CancelRequested: true})
+				ended = journal.Ended{}
+				f.commit(l, b)
+				f.diff(string(s)+" again", ended, journal.Ended{})
+			}
+			var ended journal.Ended
+			l := f.owned()
+			f.commit(l, journal.Batch{Next: &journal.Transition{State: journal.Blocked, Ended: &ended}})
+			f.diff("blocked", ended, journal.Ended{})
+		}},
 		{"suspends when everything was seen", func(f *fixture) {
 			l := f.owned()
 			f.signal(l.Run, "s1")

@@ -26,6 +26,7 @@ type commit struct {
 type result struct {
 	state   journal.State
 	written bool // false: the fence did not let it pass
+	ended   journal.Ended
 	err     error
 }
 
@@ -56,6 +57,9 @@ func (s *Store) commit(ctx context.Context, l journal.Lease, b journal.Batch) (j
 	packed := pack(b)
 	for range maxTries {
 		r := s.submit(ctx, &commit{lease: l, batch: b, packed: packed, release: release, done: make(chan result, 1)})
+		if r.written && b.Next != nil && b.Next.Ended != nil && !r.ended.At.IsZero() {
+			*b.Next.Ended = r.ended
+		}
 		if r.err == nil && !r.written {
 			r.state, r.err = s.explain(ctx, l, b, release)
 		}

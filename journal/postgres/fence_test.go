@@ -114,7 +114,9 @@ func TestOneGroupTakesWhatHoldsAndLeavesTheRest(t *testing.T) {
 	}
 	got, err := f.s.execGroup(t.Context(), group)
 	f.must(err)
-	want := []result{{state: journal.Running, written: true}, {}, {}, {state: journal.Completed, written: true}}
+	last, err := f.s.Run(t.Context(), ls[3].Tenant, ls[3].Run)
+	f.must(err)
+	want := []result{{state: journal.Running, written: true}, {}, {}, {state: journal.Completed, written: true, ended: journal.Ended{At: last.FinishedAt}}}
 	if d := cmp.Diff(want, got, cmp.AllowUnexported(result{})); d != "" {
 		t.Errorf("results (-want +got):\n%s", d)
 	}

@@ -57,7 +57,7 @@ const fenceWhere = `
     AND (r.state = 'running') IS TRUE AND (r.owner = b.node) IS TRUE AND r.token = b.token
     AND (b.entries = 0 OR r.next_seq = b.first_seq)
     AND b.node IN (SELECT live.id FROM live)
-  RETURNING b.n, r.tenant, r.no, r.state, r.token`
+  RETURNING b.n, r.tenant, r.no, r.state, r.token, r.updated_at, r.inbox_pos, r.cancel_requested`
 
 const insertEntries = `
 entry AS (
@@ -70,7 +70,7 @@ entry AS (
 )`
 
 const groupTail = `
-SELECT n, state FROM fence`
+SELECT n, state, updated_at, inbox_pos, cancel_requested FROM fence`
 
 // c leaves out what is there already, so that a repeated stash moves nothing, and what the guest has
 // seen, so that it does not come back. Only the run's owner stashes, so what c read is still so when

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/jackc/pgx/v5/pgtype"
+
 	"reprise/journal"
 )
 
@@ -99,11 +101,17 @@ func (s *Store) execGroup(ctx context.Context, group []*commit) ([]result, error
 	results := make([]result, len(group))
 	for rows.Next() {
 		var n int64
-		var state journal.State
-		if err := rows.Scan(&n, &state); err != nil {
+		var at pgtype.Timestamptz
+		var ended journal.Ended
+		r := result{written: true}
+		if err := rows.Scan(&n, &r.state, &at, &ended.InboxPos, &ended.CancelRequested); err != nil {
 			return nil, err
 		}
-		results[n-1] = result{state: state, written: true}
+		if r.state.Terminal() {
+			ended.At = fromTime(at)
+			r.ended = ended
+		}
+		results[n-1] = r
 	}
 	return results, rows.Err()
 }

@@ -187,6 +187,9 @@ func (k *keeper) release(r *leasedRun, next journal.Transition, seen queued, dig
 		r.State, digest, next.KeepAttempts, forPeople(next.Reason), waiting, r.NextSeq, r.inboxPos, seen.count, seen.bytes, due, now, finished, r.n)
 	if err == nil && r.State.Terminal() {
 		err = k.putResult(next.Output, next.Failure)
+		if next.Ended != nil {
+			*next.Ended = journal.Ended{At: k.now, InboxPos: r.inboxPos, CancelRequested: r.cancel}
+		}
 	}
 	return err
 }

@@ -59,6 +59,7 @@ type leasedRun struct {
 	inboxPos   int64
 	mailPos    int64
 	token      int64
+	cancel     bool
 	n          int64
 	releasedBy []byte // digest of the batch that gave up the lease of this token
 }
@@ -68,11 +69,11 @@ type leasedRun struct {
 func (t *tx) leased(l journal.Lease) (r leasedRun, held bool, err error) {
 	var owner string
 	var live bool
-	found, err := t.row(`SELECT r.n, r.state, r.owner, r.token, r.released_by, r.next_seq, r.inbox_pos, r.mail_pos,
+	found, err := t.row(`SELECT r.n, r.state, r.owner, r.token, r.released_by, r.next_seq, r.inbox_pos, r.mail_pos, r.cancel_requested,
 			coalesce(d.ended_at IS NULL AND d.expires_at > ?, 0)
 		FROM runs r LEFT JOIN nodes d ON d.id = r.owner WHERE r.tenant = ? AND r.id = ?`,
 		[]any{micro(t.now), l.Tenant, l.Run[:]},
-		&r.n, &r.State, &owner, &r.token, &r.releasedBy, &r.NextSeq, &r.inboxPos, &r.mailPos, &live)
+		&r.n, &r.State, &owner, &r.token, &r.releasedBy, &r.NextSeq, &r.inboxPos, &r.mailPos, &r.cancel, &live)
 	if err == nil && !found {
 		err = journal.ErrFenced
 	}

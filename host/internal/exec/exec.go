@@ -47,8 +47,9 @@ type Config struct {
 	Limits abi.Limits
 	// LogRate bounds the log lines of one turn or attempt in bytes a second; 0 for any number.
 	LogRate int64
-	// Ended is called after a run reached a terminal state or was blocked, in this process.
-	Ended func(run journal.RunID)
+	// Ended is called after a run reached a terminal state or was blocked, in this process. end is the run as it has
+	// ended, when that is known whole.
+	Ended func(run journal.RunID, end *journal.Run)
 }
 
 // program is a compiled module: what a turn enters.
@@ -76,7 +77,7 @@ type ownedModule struct {
 func New(cfg Config) *Turner {
 	cfg.Limits = cfg.Limits.WithDefaults()
 	if cfg.Ended == nil {
-		cfg.Ended = func(journal.RunID) {}
+		cfg.Ended = func(journal.RunID, *journal.Run) {}
 	}
 	t := &Turner{cfg: cfg}
 	t.load = t.module

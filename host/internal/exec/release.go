@@ -25,7 +25,7 @@ func (u *Turn) release(ctx context.Context, log *slog.Logger, why error) {
 	case err != nil:
 		log.Warn("could not give the run back; it is taken over when the lease ends", "error", err)
 	case ended:
-		u.t.cfg.Ended(u.claim.Lease.Run)
+		u.t.cfg.Ended(u.claim.Lease.Run, nil)
 	}
 }
 
@@ -62,7 +62,7 @@ func (u *Turn) block(ctx context.Context, reason string, whole bool) {
 		log.Error("could not block the run", "error", err)
 		return
 	}
-	u.t.cfg.Ended(u.claim.Lease.Run)
+	u.t.cfg.Ended(u.claim.Lease.Run, nil)
 }
 
 // last does the turn's last write. While the node lives nobody else may take the run, so that giving up

@@ -33,6 +33,8 @@ type Turn struct {
 	drainOnce sync.Once
 	guestLog  *guestLog
 
+	end *journal.Run // the run as this turn has ended it, when that is known
+
 	mu   sync.Mutex
 	rec  *recorder // of the try that runs now
 	mail int64
@@ -97,7 +99,7 @@ func (u *Turn) settle(ctx context.Context, err error, log *slog.Logger) {
 	var pipeline *PipelineError
 	switch {
 	case err == nil:
-		u.t.cfg.Ended(u.claim.Lease.Run)
+		u.t.cfg.Ended(u.claim.Lease.Run, u.end)
 	case errors.Is(err, errSuspended):
 	case errors.Is(err, errFenced):
 		log.Warn("lost the run to another owner", "error", err)
@@ -217,11 +219,25 @@ func (u *Turn) finish(x *execution, end sandbox.Ending) error {
 			next.State = journal.Cancelled
 		}
 	}
+	var ended journal.Ended
+	next.Ended = &ended
 	if err := x.rec.flush(next); err != nil {
 		return err
 	}
 	fpEnded.Hit()
+	if !ended.At.IsZero() {
+		u.end = endedAs(u.claim.Run, next, x.rec.seq)
+	}
 	return nil
+}
+
+// endedAs is a run's row after a transition has ended it.
+func endedAs(r journal.Run, next *journal.Transition, entries int64) *journal.Run {
+	r.State, r.Owner, r.Attempts, r.Waiting, r.WakeAt = next.State, "", 0, "", time.Time{}
+	r.Reason, r.Output, r.Failure, r.NextSeq = next.Reason, next.Output, next.Failure, entries
+	r.InboxPos, r.CancelRequested = next.Ended.InboxPos, next.Ended.CancelRequested
+	r.UpdatedAt, r.FinishedAt = next.Ended.At, next.Ended.At
+	return &r
 }
 
 // warnPending tells the author that something was asked and never waited for.
