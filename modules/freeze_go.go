@@ -39,6 +39,8 @@ type GoEntry struct {
 	// HasResult says that the entry returns an i32, which is at SP plus ResultAt when the loop has ended.
 	HasResult bool   `json:"has_result"`
 	ResultAt  uint32 `json:"result_at"`
+	// ResultBytes is 4, or 1 of a bool.
+	ResultBytes int `json:"result_bytes"`
 }
 
 // GoPoint is a function through which a Go program calls an import that waits.

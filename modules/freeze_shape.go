@@ -188,8 +188,9 @@ func (s *codeShape) goEntry(result bool) (e GoEntry, loop, unready uint32) {
 	if e.HasResult = result; result {
 		s.want(int64(binary.OpGlobalGet), goSP)
 		op := binary.OpI32Load
+		e.ResultBytes = 4
 		if s.next(opI32Load8U) { // a bool
-			op = opI32Load8U
+			op, e.ResultBytes = opI32Load8U, 1
 		}
 		e.ResultAt = uint32(s.take(op))
 	}

@@ -23,13 +23,17 @@ const (
 	ExportLoopExport = ExportPrefix + "loop_export"
 )
 
-// resume adds the exports and makes the pass.
-func resume(w *binary.Writer, m *binary.Module, o Resume, info *Info) pass {
+// exports adds the exports. All imports were added before.
+func (o Resume) exports(w *binary.Writer) {
 	for _, name := range []string{ExportLoop, ExportLoopExport} {
 		if f, ok := o.Loops[name]; ok {
 			w.AddExport(name, binary.Func, w.FuncIndex(f))
 		}
 	}
+}
+
+// pass makes the pass.
+func (o Resume) pass(m *binary.Module, info *Info) pass {
 	p := &leave{points: map[int]bool{}}
 	for _, f := range o.Points {
 		p.points[int(f)-m.ImportedFuncs()] = true

@@ -140,7 +140,7 @@ type pass interface {
 func declare(w *binary.Writer, m *binary.Module, o Options, info *Info) []pass {
 	var passes []pass
 	if o.Resume != nil {
-		passes = append(passes, resume(w, m, *o.Resume, info))
+		passes = append(passes, o.Resume.pass(m, info))
 	}
 	if o.Gas {
 		p := &gas{module: m, writer: w, pages: memoryBound(m, o), entries: tableBound(m, o), lend: maxLent, info: info}
@@ -163,6 +163,9 @@ func declare(w *binary.Writer, m *binary.Module, o Options, info *Info) []pass {
 		if p := lazily(w, m, o.LazyTable, info); p != nil {
 			passes = append(passes, p)
 		}
+	}
+	if o.Resume != nil {
+		o.Resume.exports(w)
 	}
 	if o.ExportGlobals {
 		info.Globals = exportGlobals(w, m)

@@ -8,6 +8,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"reprise/abi"
+	"reprise/modules/rewrite"
 )
 
 // hostFunc is one import. stack holds the parameters and takes the results; the upper half of an i32
@@ -158,10 +159,14 @@ func wait(in *instance, m api.Module, st []uint64) {
 		in.misuse("wait", "no room for a ready handle")
 	}
 	var ready []int32
-	in.outside(m, func() (err error) {
+	seen := in.outside(m, func() (err error) {
 		ready, err = in.world.Wait(handles, min(timeout, abi.MaxDuration), int(capacity))
 		return err
 	})
+	if !seen {
+		st[0] = 0
+		return
+	}
 	for i, h := range ready {
 		mem.WriteUint32Le(out+uint32(4*i), uint32(h))
 	}
@@ -199,7 +204,10 @@ func bindContract(ctx context.Context, rt wazero.Runtime) error {
 		for i, r := range f.Results {
 			results[i] = byte(r)
 		}
-		export(b, f.Name, paid(fn), params, results)
+		if fn = paid(fn); f.Blocking {
+			fn = mayWait(abi.Module, f.Name, params, fn)
+		}
+		export(b, f.Name, fn, params, results)
 	}
 	_, err := b.Instantiate(ctx)
 	return err
@@ -209,8 +217,11 @@ func bindContract(ctx context.Context, rt wazero.Runtime) error {
 func export(b wazero.HostModuleBuilder, name string, fn hostFunc, params, results []api.ValueType) {
 	b.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(func(ctx context.Context, m api.Module, st []uint64) {
 		in := instanceOf(ctx)
-		if in.warming != nil {
+		switch {
+		case in.warming != nil:
 			in.warming.check(in, name, st)
+		case in.freezing != nil && name != rewrite.ImportOutOfGas:
+			in.strays()
 		}
 		fn(in, m, st)
 	}), params, results).Export(name)

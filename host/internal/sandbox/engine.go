@@ -173,6 +173,11 @@ type Module struct {
 	needs atomic.Int64 // bytes that its instances have needed lately
 	runs  atomic.Int64 // instances that have ended
 
+	// strays says that an instance did something else than it should when it was to be frozen.
+	strays atomic.Bool
+	// ended is told of each instance that has ended itself, before it is closed. For tests.
+	ended func(in *instance, inst api.Module)
+
 	mu      sync.Mutex
 	making  int  // instances that are being made; compiled is not closed under them
 	dropped bool // the engine does not keep it; the last of making closes compiled

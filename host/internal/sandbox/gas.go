@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/tetratelabs/wazero"
@@ -45,6 +46,10 @@ func (in *instance) gas(m api.Module) api.MutableGlobal {
 // outOfGas is called by the guest when its slice is used up: it gets the next one, or is stopped.
 func outOfGas(in *instance, m api.Module, _ []uint64) {
 	left := int64(in.gas(m).Get())
+	if in.freezing != nil {
+		in.leaves(left)
+		return
+	}
 	used, limits := in.meter.given-left, in.entry.Limits
 	switch total := in.meter.spent + used; {
 	case limits.Gas > 0 && used > limits.Gas:
@@ -97,10 +102,15 @@ func (in *instance) stretch(m api.Module) {
 const replaySlice = 256
 
 // outside runs a wait of the world, which may take any time, without a place to compute; then the guest sees what
-// there is. A wait that the journal answers takes no time, and a long journal must not stand in line for each.
-func (in *instance) outside(m api.Module, wait func() error) {
+// there is. A wait that the journal answers takes no time, and a long journal must not stand in line for each. It returns
+// false when there is nothing to see, because the instance is to be frozen: then the import returns at once.
+func (in *instance) outside(m api.Module, wait func() error) (seen bool) {
 	if in.world.Replays() {
-		in.check(wait())
+		err := wait()
+		if errors.Is(err, ErrFreeze) && in.beginFreeze(m, err) {
+			return false
+		}
+		in.check(err)
 		if in.replayed++; in.replayed%replaySlice == 0 {
 			in.yield()
 		}
@@ -109,13 +119,23 @@ func (in *instance) outside(m api.Module, wait func() error) {
 		in.rest()
 		err := wait()
 		in.wake()
-		in.check(err)
+		freeze := errors.Is(err, ErrFreeze)
+		if !freeze {
+			in.check(err)
+		}
 		if err := in.mod.engine.places.enter(in.ctx, in.entry.Tenant); err != nil {
 			in.stop(err)
 		}
 		in.inside = true
+		if freeze {
+			if in.beginFreeze(m, err) {
+				return false
+			}
+			in.stop(err)
+		}
 	}
 	in.stretch(m)
+	return true
 }
 
 // yield lets other guests compute first.

@@ -20,18 +20,24 @@ var stepGuests = []string{"c", "rust", "go"}
 
 // guestFile is the module of a language's steps, which is built when its toolchain is always there.
 func guestFile(language string) ([]byte, error) {
-	const root = "../../../testdata/guests"
 	if language != "go" {
-		return os.ReadFile(filepath.Join(root, language, "steps.wasm"))
+		return os.ReadFile(filepath.Join(guestRoot, language, "steps.wasm"))
 	}
+	return builtGo("go", "-buildmode=c-shared", "-ldflags=-s -w")
+}
+
+const guestRoot = "../../../testdata/guests"
+
+// goGuest builds a guest with the installed toolchain.
+func builtGo(name string, args ...string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "reprise-guest-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	out := filepath.Join(dir, "steps.wasm")
-	cmd := exec.Command("go", "build", "-trimpath", "-buildmode=c-shared", "-ldflags=-s -w", "-o", out, ".")
-	cmd.Dir, cmd.Env = filepath.Join(root, "go"), append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "GOFLAGS=-buildvcs=false", "GOWORK=off")
+	out := filepath.Join(dir, "guest.wasm")
+	cmd := exec.Command("go", append(append([]string{"build", "-trimpath"}, args...), "-o", out, ".")...)
+	cmd.Dir, cmd.Env = filepath.Join(guestRoot, name), append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "GOFLAGS=-buildvcs=false", "GOWORK=off")
 	if said, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build the Go guest: %w\n%s", err, said)
 	}

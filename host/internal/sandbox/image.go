@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+	"sync"
 
 	"reprise/modules/rewrite"
 )
@@ -21,6 +22,9 @@ type image struct {
 	Runs []rewrite.Run
 
 	backing backing
+
+	once sync.Once
+	name string // see identity
 }
 
 // pageBytes is the size of a page of guest memory.
@@ -54,6 +58,8 @@ type mapped interface {
 	// Nobody may use the memory in between.
 	fold() []byte
 	unfold(patch []byte)
+	// differs returns what the memory has that its image has not, as a patch.
+	differs(im *image) []byte
 	free()
 }
 
@@ -89,6 +95,8 @@ func (m *copy1) touched() int64 { return int64(len(m.b)) }
 
 func (m *copy1) fold() []byte  { return nil }
 func (m *copy1) unfold([]byte) {}
+
+func (m *copy1) differs(im *image) []byte { return im.patchOf(m.b, nil, 0) }
 
 func (m *copy1) free() { m.b = nil }
 

@@ -121,14 +121,23 @@ func (m *private) touched() int64 {
 	return n
 }
 
-// own tells the offsets of those pages, in ascending order.
-func (m *private) own(tell func(at int)) {
+// differs is part of mapped.
+func (m *private) differs(im *image) []byte {
+	pages := []int{} // not nil, which would be all
+	if !m.own(func(at int) { pages = append(pages, at) }) {
+		pages = nil // the kernel does not say
+	}
+	return im.patchOf(m.b[:m.size], pages, os.Getpagesize())
+}
+
+// own tells the offsets of those pages, in ascending order. It returns false when the kernel does not say all.
+func (m *private) own(tell func(at int)) (all bool) {
 	if m.size == 0 {
-		return
+		return true
 	}
 	f, err := os.Open("/proc/self/pagemap")
 	if err != nil {
-		return
+		return false
 	}
 	defer f.Close()
 	page := os.Getpagesize()
@@ -141,4 +150,5 @@ func (m *private) own(tell func(at int)) {
 			tell(i / entry * page)
 		}
 	}
+	return got == len(entries)
 }

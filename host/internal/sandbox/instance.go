@@ -34,9 +34,16 @@ type instance struct {
 	warming  *warming // only while an image is made
 	linear   *linear  // its memory
 	fold     fold     // of the memory
+	image    *image   // that it began with
 	budget   *budget  // that it was admitted to
 	used     int64    // bytes that it is thought to need
 	reserved int64    // bytes that it got
+
+	export    string    // the function that the run is inside of
+	pending   pending   // the last call that could wait
+	freezing  *freezing // it is on its way out of its calls
+	thawing   *Frozen   // its code has not come back yet
+	restoring bool      // memory is given that it was admitted with
 
 	running bool  // the entry has been called; before that only initialisation runs
 	cause   error // why the host stopped the guest
@@ -72,7 +79,23 @@ func (in *instance) misuse(function, format string, args ...any) {
 // Run makes an instance, runs the world's entry in it and closes it. export names the function to
 // call; empty means the module's own entry: _start of a command, reprise_run of a reactor.
 func (m *Module) Run(ctx context.Context, w World, export string) Ending {
-	in := &instance{world: w, entry: w.Entry(), mod: m}
+	return m.execute(ctx, w, &instance{export: m.entryName(export)})
+}
+
+// entryName is the function that an execution enters.
+func (m *Module) entryName(export string) string {
+	switch {
+	case export != "":
+		return export
+	case m.prepared.Shape == modules.Command:
+		return abi.ExportStart
+	}
+	return abi.ExportRun
+}
+
+// execute makes an instance, lets it run to its end, or until it is frozen, and closes it.
+func (m *Module) execute(ctx context.Context, w World, in *instance) Ending {
+	in.world, in.entry, in.mod = w, w.Entry(), m
 	ctx = context.WithValue(ctx, instanceKey{}, in)
 	in.ctx = ctx
 	if err := in.admit(ctx); err != nil {
@@ -89,8 +112,8 @@ func (m *Module) Run(ctx context.Context, w World, export string) Ending {
 	}
 	in.inside = true
 	defer in.leave()
+	in.image = held.image
 	inst, err := held.instantiate(ctx, in, held.image)
-	warm := held.image
 	held.letGo(ctx)
 	if err != nil {
 		return in.ending(nil, err)
@@ -101,24 +124,38 @@ func (m *Module) Run(ctx context.Context, w World, export string) Ending {
 		defer m.engine.folder.remove(in)
 	}
 	defer in.measure()
-	if err := in.prologue(inst, warm); err != nil {
-		return in.ending(nil, err)
+	var results []uint64
+	if in.thawing != nil {
+		results, err = in.thaw(inst)
+	} else {
+		results, err = in.begin(inst)
 	}
-	if export == "" {
-		export = abi.ExportRun
-		if m.prepared.Shape == modules.Command {
-			export = abi.ExportStart
-		}
+	switch {
+	case in.freezing != nil && in.thawing != nil: // it is as it was
+		return Ending{Cause: in.freezing.why, Frozen: in.thawing}
+	case in.freezing != nil:
+		return in.frozen(inst, err)
 	}
-	f := inst.ExportedFunction(export)
-	if f == nil {
-		return Ending{Cause: fmt.Errorf("%w: %q", ErrNoExport, export)}
-	}
-	in.running = true
-	results, err := f.Call(ctx)
 	in.stdout.flush(in)
 	in.stderr.flush(in)
+	if m.ended != nil {
+		m.ended(in, inst)
+	}
 	return in.ending(results, err)
+}
+
+// begin calls what comes before the entry, and the entry.
+func (in *instance) begin(inst api.Module) ([]uint64, error) {
+	if err := in.prologue(inst, in.image); err != nil {
+		return nil, err
+	}
+	f := inst.ExportedFunction(in.export)
+	if f == nil {
+		in.cause = fmt.Errorf("%w: %q", ErrNoExport, in.export)
+		return nil, in.cause
+	}
+	in.running = true
+	return f.Call(in.ctx)
 }
 
 // ending classifies how a call came back.

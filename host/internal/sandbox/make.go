@@ -147,6 +147,9 @@ func (e *Engine) budgetOf(kind abi.EntryKind) *budget {
 func (in *instance) admit(ctx context.Context) (err error) {
 	in.budget = in.mod.engine.budgetOf(in.entry.Kind)
 	in.used = in.mod.charge()
+	if f := in.thawing; f != nil { // with what the guest had grown by
+		in.used = max(in.used, overhead+int64(f.Size)-int64(in.mod.image.Size)+2*int64(len(f.Patch)))
+	}
 	in.reserved, err = in.budget.admit(ctx, in.entry.Tenant, in.used)
 	return err
 }
@@ -154,8 +157,8 @@ func (in *instance) admit(ctx context.Context) (err error) {
 // grown accounts for memory that a guest asked for. Without room the guest is stopped, and its next try waits
 // until there is twice as much.
 func (in *instance) grown(more int64) {
-	if in.budget == nil {
-		return // it is being warmed up
+	if in.budget == nil || in.restoring {
+		return // it is being warmed up, or was admitted with this
 	}
 	in.used += more
 	if over := in.used - in.reserved; over > 0 {

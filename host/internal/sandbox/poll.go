@@ -79,10 +79,13 @@ func pollOneoff(in *instance, m api.Module, st []uint64) uint16 {
 			in.misuse("poll_oneoff", "waiting before the entry: initialisation may not sleep")
 		}
 		var completion, timedOut bool
-		in.outside(m, func() (err error) {
+		seen := in.outside(m, func() (err error) {
 			completion, timedOut, err = in.world.Poll(p)
 			return err
 		})
+		if !seen {
+			return errnoSuccess
+		}
 		events = fired(subs, p, completion, timedOut)
 	}
 	for i, e := range events {

@@ -101,6 +101,8 @@ type Ending struct {
 	Failure *abi.Failure
 	// Output is the result of a guest that succeeded.
 	Output []byte
+	// Frozen is the instance, when the World asked for that and it could be done.
+	Frozen *Frozen
 	// Stack is the guest's stack where it stopped, innermost first, for people; may be empty.
 	Stack []string
 }

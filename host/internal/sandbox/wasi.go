@@ -114,14 +114,23 @@ func bindWASI(ctx context.Context, rt wazero.Runtime) error {
 		for i, r := range f.Results {
 			results[i] = byte(r)
 		}
-		export(b, f.Name, paid(func(in *instance, m api.Module, st []uint64) {
-			if errno := fn(in, m, st); len(st) > 0 {
-				st[0] = uint64(errno)
-			}
-		}), params, results)
+		call := paid(errnoOf(fn))
+		if f.Name == "poll_oneoff" {
+			call = mayWait(abi.WASIModule, f.Name, params, call)
+		}
+		export(b, f.Name, call, params, results)
 	}
 	_, err := b.Instantiate(ctx)
 	return err
+}
+
+// errnoOf makes a function of the device an import.
+func errnoOf(fn wasiFunc) hostFunc {
+	return func(in *instance, m api.Module, st []uint64) {
+		if errno := fn(in, m, st); len(st) > 0 {
+			st[0] = uint64(errno)
+		}
+	}
 }
 
 // clock reads one of the device's clocks. CPU clocks run with the monotonic one.
