@@ -123,7 +123,7 @@ func (s *Store) beginMany(ctx context.Context, bs []*begin) (map[*begin]begun, e
 }
 
 func (s *Store) beginOnce(ctx context.Context, bs []*begin, got map[*begin]begun) error {
-	rows, err := s.pool.Query(ctx, s.in(beginSQL), beginArgs(bs)...)
+	rows, err := s.pool.Query(ctx, s.in(beginSQL), s.params(beginArgs(bs))...)
 	if err != nil {
 		return err
 	}

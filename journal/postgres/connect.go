@@ -78,6 +78,7 @@ func (s *Store) tune(pc *pgxpool.Config, refused bool) {
 	pc.MaxConns = int32(max(s.cfg.MaxConns-1, 1)) // one is for heartbeats
 	pc.MinConns = min(pc.MinConns, pc.MaxConns)
 	pc.PrepareConn = usable
+	pc.AfterConnect = func(_ context.Context, conn *pgx.Conn) error { takeArrays(conn.TypeMap()); return nil }
 	if pc.PingTimeout == 0 {
 		pc.PingTimeout = pingTimeout
 	}

@@ -132,6 +132,7 @@ func everything(t *testing.T) (*fixture, map[string][]any) {
 			w.args[sql] = args
 		}
 	}
+	takeArrays(f.conn.TypeMap())
 	for _, sql := range filling {
 		_, err := f.conn.Exec(ctx, strings.ReplaceAll(sql, "$NODE", node))
 		f.must(err)

@@ -93,7 +93,7 @@ func (s *Store) writeGroup(group []*commit) {
 // and its caller finds out that it is there.
 func (s *Store) execGroup(ctx context.Context, group []*commit) ([]result, error) {
 	sql, args := groupStatement(group)
-	rows, err := s.pool.Query(ctx, s.in(sql), args...)
+	rows, err := s.pool.Query(ctx, s.in(sql), s.params(args)...)
 	if err != nil {
 		return nil, err
 	}
