@@ -71,6 +71,28 @@ func (w *Writer) FuncIndex(index uint32) uint32 {
 	return index + uint32(len(w.imports))
 }
 
+// FuncType gives the type of a function by its index in the copy.
+func (w *Writer) FuncType(index uint32) FuncType {
+	own := uint32(w.m.ImportedFuncs())
+	switch n := uint32(len(w.imports)); {
+	case index < own:
+		return w.m.FuncType(index)
+	case index < own+n:
+		return w.imports[index-own].Type
+	default:
+		return w.m.FuncType(index - n)
+	}
+}
+
+// Globals gives the types of the globals that the copy has so far.
+func (w *Writer) Globals() []GlobalType {
+	types := slices.Clone(w.m.Globals)
+	for _, g := range w.globals {
+		types = append(types, g.GlobalType)
+	}
+	return types
+}
+
 // AddGlobal adds a mutable global of type i32 or i64 and returns its index.
 func (w *Writer) AddGlobal(t ValType, value int64) uint32 {
 	w.globals = append(w.globals, global{GlobalType{Type: t, Mutable: true}, value})

@@ -26,7 +26,7 @@ func (p *depth) function(f *function) error {
 		return nil
 	}
 	p.info.DepthFunctions++
-	units := int32(1 + (f.own+f.highest)/valuesAUnit)
+	units := int32(1 + (f.own+f.highest+f.saved)/valuesAUnit)
 	if _, asked := p.info.Units[uint32(p.imported+f.index)]; asked {
 		p.info.Units[uint32(p.imported+f.index)] = units
 	}
@@ -44,7 +44,7 @@ func (p *depth) function(f *function) error {
 	e.op(binary.OpCall, p.call)
 	e.op(binary.OpUnreachable)
 	e.op(binary.OpEnd)
-	e.begin(binary.OpBlock, p.results(f.typ))
+	e.begin(binary.OpBlock, typeOfBlock(p.writer, f.typ))
 	if err := p.returns(f, &e); err != nil {
 		return err
 	}
@@ -74,13 +74,13 @@ func (p *depth) returns(f *function, e *edit) error {
 	return c.Err()
 }
 
-// results is the type of a block that gives what a function gives.
-func (p *depth) results(t binary.FuncType) binary.BlockType {
+// typeOfBlock is the type of a block that gives what a function gives.
+func typeOfBlock(w *binary.Writer, t binary.FuncType) binary.BlockType {
 	switch len(t.Results) {
 	case 0:
 		return noValues
 	case 1:
 		return binary.BlockType(t.Results[0]) - 0x80
 	}
-	return binary.BlockType(p.writer.AddType(binary.FuncType{Results: t.Results}))
+	return binary.BlockType(w.AddType(binary.FuncType{Results: t.Results}))
 }

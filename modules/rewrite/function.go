@@ -10,6 +10,7 @@ type function struct {
 	own    int // locals before any pass, parameters included
 	locals int // and with those that passes added
 	added  []binary.ValType
+	saved  int    // locals among them that a frame is saved from
 	code   []byte // the instructions, with their last end
 }
 
@@ -75,11 +76,14 @@ func (c *code) begin(op binary.Opcode, t binary.BlockType) {
 
 // The arithmetic that the passes use.
 const (
+	opI32Eqz     binary.Opcode = 0x45
+	opI32Eq      binary.Opcode = 0x46
 	opI32LtS     binary.Opcode = 0x48
 	opI32LeU     binary.Opcode = 0x4d
 	opI32Add     binary.Opcode = 0x6a
 	opI32Sub     binary.Opcode = 0x6b
 	opI32DivU    binary.Opcode = 0x6e
+	opI32WrapI64 binary.Opcode = 0xa7
 	opI64LtS     binary.Opcode = 0x53
 	opI64Sub     binary.Opcode = 0x7d
 	opI64Shl     binary.Opcode = 0x86

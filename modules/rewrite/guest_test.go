@@ -3,6 +3,7 @@ package rewrite
 import (
 	"bytes"
 	"context"
+	"errors"
 	"math"
 	"os"
 	"os/exec"
@@ -199,8 +200,10 @@ func exactly(t *testing.T, file []byte) []byte {
 
 // FuzzApply rewrites what an engine would run, and what it makes of that an engine runs too.
 func FuzzApply(f *testing.F) {
-	for _, file := range programs() {
-		f.Add(file)
+	for _, files := range []map[string][]byte{programs(), waits()} {
+		for _, file := range files {
+			f.Add(file)
+		}
 	}
 	ctx := context.Background()
 	rt := wazero.NewRuntimeWithConfig(ctx, engines["interpreter"])
@@ -219,7 +222,12 @@ func FuzzApply(f *testing.F) {
 		}
 		o := all
 		o.MemoryPages, o.TableEntries = 1<<16, 1<<20
+		o.Suspend = everyFunction(m)
 		out, info, err := Apply(m, o)
+		if errors.Is(err, ErrUnsaved) {
+			o.Suspend = nil
+			out, info, err = Apply(m, o)
+		}
 		if err != nil {
 			return
 		}

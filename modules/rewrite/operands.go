@@ -6,9 +6,12 @@ import "reprise/modules/binary"
 // means nothing. A type is 0 where nothing runs.
 type operands struct {
 	module *binary.Module
-	locals []binary.ValType
-	stack  []binary.ValType
-	frames []operandFrame
+	// funcType and globals are of the numbers that the code has.
+	funcType func(index uint32) binary.FuncType
+	globals  []binary.GlobalType
+	locals   []binary.ValType
+	stack    []binary.ValType
+	frames   []operandFrame
 }
 
 // operandFrame is the function, or an open block, loop or if.
@@ -22,17 +25,12 @@ type operandFrame struct {
 func selectTypes(m *binary.Module, i int) []binary.ValType {
 	var found []binary.ValType
 	t := m.Types[m.Functions[i]]
-	o := operands{module: m, frames: []operandFrame{{results: t.Results}}}
+	o := operands{module: m, funcType: m.FuncType, globals: m.Globals, frames: []operandFrame{{results: t.Results}}}
 	o.locals = m.AppendLocals(append(o.locals, t.Params...), i)
 	for c := m.Code(i); c.Next(); {
-		if c.Op != binary.OpSelect {
-			o.step(&c)
-			continue
+		if o.step(&c); c.Op == binary.OpSelect {
+			found = append(found, o.stack[len(o.stack)-1])
 		}
-		o.pop()
-		first, second := o.pop(), o.pop()
-		found = append(found, max(first, second))
-		o.push(max(first, second))
 	}
 	return found
 }
@@ -90,7 +88,7 @@ func (o *operands) step(c *binary.Code) {
 	case binary.OpBr, binary.OpBrTable, binary.OpReturn, binary.OpUnreachable:
 		o.dead()
 	case binary.OpCall:
-		o.call(o.module.FuncType(c.Index))
+		o.call(o.funcType(c.Index))
 	case binary.OpCallIndirect:
 		o.pop()
 		if int64(c.Index) < int64(len(o.module.Types)) {
@@ -117,9 +115,13 @@ func (o *operands) variable(c *binary.Code) {
 			o.push(o.locals[c.Index])
 		}
 	case binary.OpGlobalGet:
-		if int64(c.Index) < int64(len(o.module.Globals)) {
-			o.push(o.module.Globals[c.Index].Type)
+		if int64(c.Index) < int64(len(o.globals)) {
+			o.push(o.globals[c.Index].Type)
 		}
+	case binary.OpSelect:
+		o.pop()
+		first, second := o.pop(), o.pop()
+		o.push(max(first, second))
 	case binary.OpSelectTyped:
 		o.popAll(3)
 		o.push(typeOfSelect(o.module.Bytes(c.Start, c.End)))

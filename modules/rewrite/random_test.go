@@ -14,8 +14,15 @@ import (
 type generator struct {
 	*rand.Rand
 	code   []byte
-	labels []bool // of the open blocks, innermost last: whether it is a loop
-	calls  []int  // functions that may be called
+	labels []label // of the open blocks, innermost last
+	calls  []int   // functions that may be called
+	rich   bool    // with operands below statements, of every type, and blocks that take and give them
+}
+
+// label is an open block.
+type label struct {
+	loop  bool
+	takes int // integers of 32 bits that a branch to it brings
 }
 
 const (
@@ -33,6 +40,10 @@ func (g *generator) statements(depth int) {
 
 func (g *generator) statement(depth int) {
 	kind := g.IntN(14)
+	if g.rich && depth > 0 && g.IntN(3) == 0 {
+		g.above(depth)
+		return
+	}
 	if depth == 0 && kind >= 8 {
 		kind -= 8
 	}
@@ -73,7 +84,7 @@ func (g *generator) statement(depth int) {
 }
 
 func (g *generator) inside(loop bool, depth int) {
-	g.labels = append(g.labels, loop)
+	g.labels = append(g.labels, label{loop: loop})
 	g.statements(depth - 1)
 	if loop {
 		g.jump(0)
@@ -83,11 +94,18 @@ func (g *generator) inside(loop bool, depth int) {
 
 // jump goes to a label if a local is above 0, from which a jump back takes.
 func (g *generator) jump(label int) {
-	if g.labels[len(g.labels)-1-label] {
-		g.put(get(fuel), num(1), sub, 0x22, fuel, num(0), 0x4a, 0x0d, label)
-		return
+	to := g.labels[len(g.labels)-1-label]
+	for range to.takes {
+		g.put(get(0))
 	}
-	g.put(get(other), num(0), 0x4a, 0x0d, label)
+	if to.loop {
+		g.put(get(fuel), num(1), sub, 0x22, fuel, num(0), 0x4a, 0x0d, label)
+	} else {
+		g.put(get(other), num(0), 0x4a, 0x0d, label)
+	}
+	for range to.takes {
+		g.put(drop)
+	}
 }
 
 func (g *generator) branch() {
@@ -97,7 +115,7 @@ func (g *generator) branch() {
 	label := g.IntN(len(g.labels))
 	forward := []int{}
 	for i := range g.labels {
-		if !g.labels[len(g.labels)-1-i] {
+		if to := g.labels[len(g.labels)-1-i]; !to.loop && to.takes == 0 {
 			forward = append(forward, i)
 		}
 	}
@@ -112,8 +130,60 @@ func (g *generator) branch() {
 	}
 }
 
+// above puts operands on the stack and statements above them.
+func (g *generator) above(depth int) {
+	convert := [][]byte{{}, {0xac}, {0xb2}, {0xb7}} // an i32 to each type
+	back := [][]byte{{}, {0xa7}, {0xfc, 0}, {0xfc, 2}}
+	var is []int
+	for range 1 + g.IntN(3) {
+		t := g.IntN(len(convert))
+		is = append(is, t)
+		g.put(get([]int{0, other}[g.IntN(2)]), convert[t])
+		switch g.IntN(3) {
+		case 0:
+			g.put(get(other), convert[t], []int{0x6b, 0x7d, 0x95, 0xa3}[t]) // sub, or div of floats
+		case 1:
+			g.put(get(0), convert[t], get(other), 0x1b) // select
+		}
+	}
+	switch takes := g.IntN(3); takes {
+	case 0:
+		g.statements(depth - 1)
+	default: // a block of type (i) -> (i) or (i, i) -> (i, i)
+		for range takes {
+			g.put(get(other))
+		}
+		loop := g.IntN(3) == 0
+		if loop {
+			g.put(0x03, takes-1)
+		} else {
+			g.put(0x02, takes-1)
+		}
+		g.labels = append(g.labels, label{loop, takes})
+		g.statements(depth - 1)
+		g.put(call(0))
+		g.jump(0)
+		g.labels = g.labels[:len(g.labels)-1]
+		g.put(end)
+		for range takes {
+			g.put(get(0), add, set(0))
+		}
+	}
+	for i := len(is) - 1; i >= 0; i-- {
+		g.put(back[is[i]], get(other), 0x73, set(other))
+	}
+}
+
 func randomProgram(seed uint64) []byte {
-	g := &generator{Rand: rand.New(rand.NewPCG(seed, 1))}
+	return program(&generator{Rand: rand.New(rand.NewPCG(seed, 1))})
+}
+
+// richProgram is a random program that has more than integers of 32 bits.
+func richProgram(seed uint64) []byte {
+	return program(&generator{Rand: rand.New(rand.NewPCG(seed, 2)), rich: true})
+}
+
+func program(g *generator) []byte {
 	fns := make([]fn, 4)
 	for i := len(fns) - 1; i >= 0; i-- {
 		g.code, g.labels = nil, nil

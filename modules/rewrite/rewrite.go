@@ -64,6 +64,8 @@ type Options struct {
 	ExportGlobals bool
 	// Resume, when it is not nil, makes instances of a Go program resumable.
 	Resume *Resume
+	// Suspend, when it is not nil, makes the functions of other programs save their frames.
+	Suspend *Suspend
 	// Apart takes the data out of the module, so that it can come with an image of the memory, and makes
 	// the start function an export.
 	Apart bool
@@ -93,6 +95,9 @@ type Info struct {
 	Globals []uint32
 	// Units is the depth that each of Resume.Entries takes while it runs.
 	Units map[uint32]int32
+	// SavingFunctions is the number of functions that save their frames, SavingSites that of the calls in them at which they do,
+	// and SavedValues what the largest of these frames has.
+	SavingFunctions, SavingSites, SavedValues int
 	// Data is what the memory begins with, when it was taken out of the module.
 	Data []Run
 	// Start says that the start function is exported as ExportStart.
@@ -104,7 +109,7 @@ type Info struct {
 
 // Apply makes a rewritten copy of a module. Every error has a *binary.Error in it: a name of the module that is
 // one of the names above, a bound below what the module begins with, or code that cannot be read or
-// names what the module does not have.
+// names what the module does not have; or it is ErrUnsaved, and the same without Options.Suspend goes well.
 func Apply(m *binary.Module, o Options) (out []byte, info Info, err error) {
 	if err := checkNames(m); err != nil {
 		return nil, Info{}, err
@@ -134,9 +139,10 @@ type pass interface {
 	function(f *function) error
 }
 
-// declare adds the imports, globals and exports that the passes need. The order of the passes matters:
-// gas is paid for the module's own code, so it is first, and the depth's is last because it moves the
-// ends of functions.
+// declare adds the imports, globals and exports that the passes need. The order of the passes matters. Gas is paid for
+// the module's own code, so it is first, and nothing is paid by a function that goes back to the call in which its
+// frame was saved. The depth's is behind that, so that a function that leaves gives its depth back and one that
+// is entered takes it, whatever for. Calls by table fill their entry last, each time.
 func declare(w *binary.Writer, m *binary.Module, o Options, info *Info) []pass {
 	var passes []pass
 	if o.Resume != nil {
@@ -151,6 +157,9 @@ func declare(w *binary.Writer, m *binary.Module, o Options, info *Info) []pass {
 	}
 	if o.CanonicalNaN {
 		passes = append(passes, &canonicalNaN{info: info})
+	}
+	if o.Suspend != nil {
+		passes = append(passes, suspending(w, m, *o.Suspend, info))
 	}
 	if o.Depth > 0 {
 		p := &depth{writer: w, info: info, imported: m.ImportedFuncs()}
