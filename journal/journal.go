@@ -68,6 +68,8 @@ type Run struct {
 	Token    int64  // fencing token; grows at each claim
 	NextSeq  int64  // seq of the next entry
 	InboxPos int64  // position of the newest arrival, 0 when there was none
+	// CheckpointSeq is the Seq of the run's checkpoint, 0 without one.
+	CheckpointSeq int64
 
 	CancelRequested bool
 	WakeAt          time.Time // when a waiting run is due; zero: only an arrival wakes it
@@ -180,9 +182,25 @@ type Batch struct {
 	Observed []string
 	// Published are values for readers.
 	Published []Published
+	// Checkpoint replaces the run's earlier one; nil keeps it. It goes when the run ends.
+	Checkpoint *Checkpoint
 	// Next moves the run to another state and gives up the lease; nil keeps both.
 	Next *Transition
 }
+
+// Checkpoint is a run as it was when it had seen so many entries. It is a cache: the journal says the same, and a run goes
+// on without it. A store does not look into it.
+type Checkpoint struct {
+	// Seq is how many entries of the journal are in it: the next one that the run sees.
+	Seq int64
+	// Key says for whom it is of use.
+	Key string
+	// Packed is the checkpoint, at most MaxCheckpoint bytes.
+	Packed []byte
+}
+
+// MaxCheckpoint bounds a checkpoint in bytes.
+const MaxCheckpoint = 256 << 10
 
 // Transition is the end of a turn.
 type Transition struct {
