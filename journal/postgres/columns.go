@@ -35,10 +35,13 @@ func groupStatement(group []*commit) (sql string, args []any) {
 			ps.add(n, p, c.packed)
 		}
 	}
-	args = append(bs.args(), es.args()...)
 	if !large && len(as.batch)+len(os.batch)+len(ps.batch) == 0 {
-		return entriesOnlySQL, args
+		if len(group) == 1 {
+			return oneSQL, append(bs.one(), es.args()...)
+		}
+		return entriesOnlySQL, append(bs.args(), es.args()...)
 	}
+	args = append(bs.args(), es.args()...)
 	args = append(args, as.args()...)
 	args = append(args, os.args()...)
 	args = append(args, ps.args()...)
@@ -94,6 +97,12 @@ func (r *batchRows) add(c *commit) {
 func (r *batchRows) args() []any {
 	return []any{r.tenant, r.run, r.node, r.token, r.firstSeq, r.entries, r.next, r.seen, r.wake,
 		r.waiting, r.reason, r.output, r.failure, r.keep, r.ends, r.release}
+}
+
+// one are the parameters of a single batch.
+func (r *batchRows) one() []any {
+	return []any{r.tenant[0], r.run[0], r.node[0], r.token[0], r.firstSeq[0], r.entries[0], r.next[0], r.seen[0], r.wake[0],
+		r.waiting[0], r.reason[0], r.output[0], r.failure[0], r.keep[0], r.ends[0], r.release[0]}
 }
 
 // entryRows are the columns of e in the statement.

@@ -76,6 +76,7 @@ func everything(t *testing.T) (*fixture, map[string][]any) {
 	ignore(s.Commit(ctx, l, journal.Batch{Entries: entries(0, 2)}))
 	ignore(s.Commit(ctx, l, journal.Batch{Entries: entries(0, 2)}))
 	ignore(s.Commit(ctx, l, journal.Batch{Published: []journal.Published{{Key: "k"}}, Observed: []string{"x"}}))
+	ignore(s.execGroup(ctx, []*commit{{lease: ls[1], batch: journal.Batch{Entries: entries(0, 1)}}, {lease: ls[2], batch: journal.Batch{Entries: entries(0, 1)}}}))
 	b2 := largeBatch(large)
 	b2.Entries = nil
 	ignore(s.Commit(ctx, l, b2))
@@ -163,7 +164,8 @@ func TestEveryPlan(t *testing.T) {
 		name    string
 		indexes []string
 	}{
-		entriesOnlySQL:   {"commit", []string{"runs_pkey"}},
+		oneSQL:           {"commit", []string{"runs_pkey"}},
+		entriesOnlySQL:   {"commits", []string{"runs_pkey"}},
 		wholeSQL:         {"whole commit", []string{"runs_pkey", "inbox_pkey"}},
 		largeSQL:         {"commit of large payloads", []string{"runs_pkey", "inbox_pkey", "payloads_pkey"}},
 		explainSQL:       {"explain commit", []string{"runs_pkey"}},

@@ -195,11 +195,13 @@ func TestStatementsOfLargePayloads(t *testing.T) {
 
 // TestSmallPayloadsAreWrittenAsBefore: a group without large payloads has a statement that does not mention them.
 func TestSmallPayloadsAreWrittenAsBefore(t *testing.T) {
-	small, args := groupStatement([]*commit{{batch: journal.Batch{Entries: entries(0, 1)}}})
-	if small != entriesOnlySQL || len(args) != 28 {
-		t.Errorf("statement of entries: got one of %d bytes with %d parameters, want %d and 28", len(small), len(args), len(entriesOnlySQL))
+	c := &commit{batch: journal.Batch{Entries: entries(0, 1)}}
+	for want, group := range map[string][]*commit{oneSQL: {c}, entriesOnlySQL: {c, c}} {
+		if got, args := groupStatement(group); got != want || len(args) != 28 {
+			t.Errorf("statement of %d with entries: got one of %d bytes with %d parameters, want %d and 28", len(group), len(got), len(args), len(want))
+		}
 	}
-	for _, sql := range []string{entriesOnlySQL, wholeSQL} {
+	for _, sql := range []string{oneSQL, entriesOnlySQL, wholeSQL} {
 		if bytes.Contains([]byte(sql), []byte("payload_names")) {
 			t.Error("a statement without large payloads mentions their names")
 		}

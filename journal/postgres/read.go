@@ -218,7 +218,7 @@ func listSQL(t tenant.ID, f journal.Filter, before pgtype.UUID, rows int) (strin
 	}
 	if f.Workflow != "" {
 		args = append(args, f.Workflow)
-		sql += fmt.Sprintf(` AND r.workflow = $%d`, len(args))
+		sql += fmt.Sprintf(` AND r.workflow = $%d AND r.workflow <> ''`, len(args)) // as runs_workflow has it
 	}
 	if f.Key != "" {
 		args = append(args, []byte(f.Key))
