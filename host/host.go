@@ -71,6 +71,12 @@ type Config struct {
 	// LogRate bounds the log lines of one run, or attempt of an activity, in bytes a second; what comes faster is dropped
 	// and counted. Default 64 KiB; negative for no bound.
 	LogRate int64
+	// CheckpointEvery is how many entries a run goes on from its begin, or its last checkpoint, before it is written as a
+	// checkpoint when it is suspended, so that it need not be replayed. Default 500; negative for never.
+	CheckpointEvery int64
+	// CheckpointVerify replays beside one of so many runs that go on from a checkpoint, and compares. Default 64; negative
+	// for none.
+	CheckpointVerify int64
 	// Retention says how long finished runs are kept after they ended. Their ids, keys and idempotency keys are free then.
 	// Default: for ever.
 	Retention journal.Retention
@@ -103,6 +109,12 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxAttempts == 0 {
 		c.MaxAttempts = 5
+	}
+	if c.CheckpointEvery == 0 {
+		c.CheckpointEvery = 500
+	}
+	if c.CheckpointVerify == 0 {
+		c.CheckpointVerify = 64
 	}
 	if c.MaxPreparing < 1 {
 		c.MaxPreparing = max(2, runtime.GOMAXPROCS(0))
@@ -159,7 +171,8 @@ func New(cfg Config) (*Host, error) {
 	h := &Host{cfg: cfg, engine: engine, preparing: newPreparing(cfg.MaxPreparing), ended: newBroadcast()}
 	clock := &sched.Clock{}
 	h.turner = exec.New(exec.Config{Store: cfg.Store, Engine: engine, Effects: cfg.Effects, Clock: clock, HoldFor: cfg.HoldFor,
-		MaxAttempts: cfg.MaxAttempts, Limits: cfg.Limits, LogRate: max(0, cfg.LogRate), Logger: cfg.Logger, Ended: h.ended.tell})
+		MaxAttempts: cfg.MaxAttempts, Limits: cfg.Limits, LogRate: max(0, cfg.LogRate), Logger: cfg.Logger, Ended: h.ended.tell,
+		Checkpoints: exec.Checkpoints{Every: max(0, cfg.CheckpointEvery), Verify: max(0, cfg.CheckpointVerify)}})
 	h.sched = sched.New(sched.Config{Store: cfg.Store, Name: cfg.Name, LeaseTTL: cfg.LeaseTTL, Poll: cfg.Poll, MaxRunning: cfg.MaxRunning, MaxPerTenant: cfg.MaxRunningPerTenant,
 		DrainTimeout: cfg.DrainTimeout, Logger: cfg.Logger, Clock: clock, Open: func(c journal.Claim) sched.Turn { return h.turner.Open(c) }})
 	h.pruner = prune.New(prune.Config{Store: cfg.Store, Retention: cfg.Retention, Every: cfg.PruneEvery, Logger: cfg.Logger})
@@ -200,6 +213,12 @@ func (h *Host) Ready(ctx context.Context) error {
 	}
 	return nil
 }
+
+// CheckpointCounts is what has become of checkpoints on this node since it was made.
+type CheckpointCounts = exec.Counts
+
+// Checkpoints returns the counts, for metrics.
+func (h *Host) Checkpoints() CheckpointCounts { return h.turner.Counts() }
 
 // Nodes lists the hosts that share the journal.
 func (h *Host) Nodes(ctx context.Context) ([]journal.Node, error) { return h.cfg.Store.ListNodes(ctx) }

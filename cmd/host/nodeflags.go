@@ -48,6 +48,8 @@ func nodeFlags(nodeName string) []cli.Flag {
 		&cli.StringFlag{Name: "memory", Usage: "what all guests may take together: a number of bytes, or of KiB, MiB or GiB, such as 4GiB; by default half of what there is", EnvVars: []string{"REPRISE_MEMORY"}},
 		&cli.StringSliceFlag{Name: "limit", Usage: "bound each run that begins here: NAME=N, with a name and at most the value of docs/ABI.md; may be repeated", EnvVars: []string{"REPRISE_LIMIT"}},
 		&cli.Int64Flag{Name: "log-rate", Value: 64 << 10, Usage: "bytes of log lines that one run may write a second; -1 for any number", EnvVars: []string{"REPRISE_LOG_RATE"}},
+		&cli.Int64Flag{Name: "checkpoint-every", Value: 500, Usage: "entries that a run goes on before it is written as a checkpoint when it is suspended; -1 for never", EnvVars: []string{"REPRISE_CHECKPOINT_EVERY"}},
+		&cli.Int64Flag{Name: "checkpoint-verify", Value: 64, Usage: "replay beside one of so many runs that go on from a checkpoint, and compare; -1 for none", EnvVars: []string{"REPRISE_CHECKPOINT_VERIFY"}},
 		&cli.DurationFlag{Name: "hold-for", Value: time.Second, Usage: "how long a run may wait for a timer in memory before it is suspended", EnvVars: []string{"REPRISE_HOLD_FOR"}},
 		&cli.IntFlag{Name: "max-attempts", Value: 5, Usage: "block a run after that many turns in a row that ended with the death of their host", EnvVars: []string{"REPRISE_MAX_ATTEMPTS"}},
 		&cli.StringSliceFlag{Name: "retain", Usage: "how long runs are kept after they ended, such as 30d or 12h; failed=90d for one end: completed, failed, cancelled; may be repeated; for ever otherwise", EnvVars: []string{"REPRISE_RETAIN"}},
@@ -108,6 +110,12 @@ func settingsOf(c *cli.Context) (settings, error) {
 	}
 	if s.host.LogRate = c.Int64("log-rate"); s.host.LogRate == 0 || s.host.LogRate < -1 {
 		return s, usage("--log-rate is a number of bytes, or -1")
+	}
+	s.host.CheckpointEvery, s.host.CheckpointVerify = c.Int64("checkpoint-every"), c.Int64("checkpoint-verify")
+	for _, n := range []int64{s.host.CheckpointEvery, s.host.CheckpointVerify} {
+		if n == 0 || n < -1 {
+			return s, usage("--checkpoint-every and --checkpoint-verify are at least 1, or -1")
+		}
 	}
 	if s.host.PruneEvery <= 0 {
 		return s, usage("--prune-every is longer than 0")

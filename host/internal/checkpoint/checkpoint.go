@@ -36,16 +36,16 @@ type Packer struct {
 const window = 256 << 10
 
 // NewPacker makes a packer.
-func NewPacker() (*Packer, error) {
+func NewPacker() *Packer {
 	e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(window), zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(false))
 	if err != nil {
-		return nil, fmt.Errorf("zstd: %w", err)
+		panic(fmt.Sprintf("zstd: %v", err)) // it does not like the options above
 	}
 	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(MaxPlain), zstd.WithDecoderMaxWindow(window), zstd.WithDecoderLowmem(true))
 	if err != nil {
-		return nil, fmt.Errorf("zstd: %w", err)
+		panic(fmt.Sprintf("zstd: %v", err))
 	}
-	return &Packer{encoder: e, decoder: d}, nil
+	return &Packer{encoder: e, decoder: d}
 }
 
 // Seal packs fields. Returns ErrNoUse for more than MaxPlain bytes.
@@ -85,6 +85,3 @@ func (p *Packer) unpack(size uint32, frame []byte) ([]byte, error) {
 	}
 	return fields, nil
 }
-
-// Close releases the packer.
-func (p *Packer) Close() { p.decoder.Close() }

@@ -8,16 +8,6 @@ import (
 	"time"
 )
 
-func newPacker(t testing.TB) *Packer {
-	t.Helper()
-	p, err := NewPacker()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(p.Close)
-	return p
-}
-
 func TestFieldsComeBack(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
 	var w Writer
@@ -31,7 +21,7 @@ func TestFieldsComeBack(t *testing.T) {
 	w.Time(at)
 	w.Time(time.Time{})
 	w.Int(10)
-	p := newPacker(t)
+	p := NewPacker()
 	sealed, err := p.Seal(w.Fields())
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +45,7 @@ func TestFieldsComeBack(t *testing.T) {
 
 // TestDamageIsFound changes each bit, and cuts at each byte.
 func TestDamageIsFound(t *testing.T) {
-	p := newPacker(t)
+	p := NewPacker()
 	sealed, err := p.Seal([]byte("some fields that are sealed"))
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +68,7 @@ func TestDamageIsFound(t *testing.T) {
 }
 
 func TestTooLarge(t *testing.T) {
-	p := newPacker(t)
+	p := NewPacker()
 	if _, err := p.Seal(make([]byte, MaxPlain+1)); !errors.Is(err, ErrNoUse) {
 		t.Errorf("got %v, want ErrNoUse", err)
 	}
@@ -97,7 +87,7 @@ func TestTooLarge(t *testing.T) {
 
 // FuzzUnpack is what is behind the checksum.
 func FuzzUnpack(f *testing.F) {
-	p := newPacker(f)
+	p := NewPacker()
 	sealed, err := p.Seal([]byte("some fields that are sealed, some fields that are sealed"))
 	if err != nil {
 		f.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"reprise/host/internal/sandbox"
 	"reprise/journal"
 	"reprise/modules"
 )
@@ -76,12 +77,31 @@ func (r *recorder) nextDue(w waitSet) (at time.Time, ok bool) {
 
 // suspend gives the run up until wakeAt or until something arrives.
 func (r *recorder) suspend(w waitSet, wakeAt time.Time) error {
-	err := r.flush(&journal.Transition{State: journal.Waiting, SeenPos: r.seen, WakeAt: wakeAt, Waiting: w.describe(r.x.m)})
-	if err != nil {
+	next := &journal.Transition{State: journal.Waiting, SeenPos: r.seen, WakeAt: wakeAt, Waiting: w.describe(r.x.m)}
+	if r.worthFreezing() {
+		r.leaving = next
+		return errFreezing
+	}
+	return r.leave(next, nil)
+}
+
+// leave is the end of a turn whose run waits.
+func (r *recorder) leave(next *journal.Transition, c *journal.Checkpoint) error {
+	r.checkpoint = c
+	if err := r.flush(next); err != nil {
 		return err
 	}
 	fpSuspended.Hit()
 	return errSuspended
+}
+
+// errFreezing asks for the instance: the suspension is written when its checkpoint is known, in the same commit.
+var errFreezing = fmt.Errorf("suspending: %w", sandbox.ErrFreeze)
+
+// worthFreezing says whether the next turn would have to replay so much that a checkpoint is worth its row.
+func (r *recorder) worthFreezing() bool {
+	every := r.t.cfg.Checkpoints.Every
+	return r.freezable && every > 0 && r.seq-r.last >= every
 }
 
 // flush makes durable what is not: entries, outcomes that the guest has not looked at, published values,
@@ -92,7 +112,7 @@ func (r *recorder) flush(next *journal.Transition) error {
 		clear(r.published)
 		return nil
 	}
-	b := journal.Batch{Entries: r.buffer, Observed: r.observed, Stash: slices.Clip(r.stash), Next: next}
+	b := journal.Batch{Entries: r.buffer, Observed: r.observed, Stash: slices.Clip(r.stash), Checkpoint: r.checkpoint, Next: next}
 	for _, a := range r.arrivals {
 		if a.unkept() {
 			b.Stash = append(b.Stash, a.Arrival)
@@ -114,6 +134,7 @@ func (r *recorder) write(b journal.Batch) error {
 		return err
 	}
 	r.unsure = nil
+	r.durable += int64(len(b.Entries))
 	r.buffer, r.size, r.observed, r.stash = nil, 0, nil, nil
 	clear(r.published)
 	for i, a := range r.arrivals {
@@ -136,7 +157,7 @@ func (r *recorder) release(ctx context.Context, next *journal.Transition) (ended
 	return false, r.flush(next)
 }
 
-func sortedKeys(m map[string][]byte) []string {
+func sortedKeys[V any](m map[string]V) []string {
 	if len(m) == 0 {
 		return nil
 	}

@@ -25,6 +25,15 @@ func (g goGuest) Run(_ context.Context, w sandbox.World, _ string) sandbox.Endin
 	return sandbox.Ending{Cause: g(w)}
 }
 
+func (g goGuest) Freezable(string) error { return errNative }
+
+func (g goGuest) Thaw(context.Context, sandbox.World, *sandbox.Frozen) sandbox.Ending {
+	return sandbox.Ending{Cause: sandbox.ErrUnusable}
+}
+
+// errNative is why a guest that is no module is not frozen.
+var errNative = errors.New("it is not a module")
+
 // newGuest makes a harness whose module is guest.
 func newGuest(t *testing.T, w world, guest goGuest) *harness {
 	h := newHarness(t, "echo", "", w)

@@ -8,9 +8,13 @@ import (
 // cursor is where a replay stands in a journal. It is the source of what becomes visible until it is
 // used up; then the recorder goes on.
 type cursor struct {
+	base    int64 // seq of the first of entries
 	entries []journal.Entry
 	pos     int
 }
+
+// seen is how many entries were consumed, those before the first included.
+func (c *cursor) seen() int64 { return c.base + int64(c.pos) }
 
 func (c *cursor) more() bool { return c.pos < len(c.entries) }
 

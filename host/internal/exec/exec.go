@@ -13,6 +13,7 @@ import (
 
 	"reprise/abi"
 	"reprise/host/effect"
+	"reprise/host/internal/checkpoint"
 	"reprise/host/internal/sandbox"
 	"reprise/journal"
 	"reprise/modules"
@@ -47,6 +48,8 @@ type Config struct {
 	Limits abi.Limits
 	// LogRate bounds the log lines of one turn or attempt in bytes a second; 0 for any number.
 	LogRate int64
+	// Checkpoints says when runs are written as checkpoints. Zero is never.
+	Checkpoints Checkpoints
 	// Ended is called after a run reached a terminal state or was blocked, in this process. end is the run as it has
 	// ended, when that is known whole.
 	Ended func(run journal.RunID, end *journal.Run)
@@ -56,6 +59,8 @@ type Config struct {
 type program interface {
 	Prepared() *modules.Prepared
 	Run(ctx context.Context, w sandbox.World, export string) sandbox.Ending
+	Freezable(export string) error
+	Thaw(ctx context.Context, w sandbox.World, f *sandbox.Frozen) sandbox.Ending
 }
 
 // Turner runs turns.
@@ -65,7 +70,9 @@ type Turner struct {
 	wg   sync.WaitGroup // attempts in flight
 	// owned holds the modules that tenants are known to have. What the engine keeps is everybody's, and that
 	// another tenant has run a module gives no right to it.
-	owned sync.Map // of ownedModule
+	owned  sync.Map // of ownedModule
+	packer *checkpoint.Packer
+	counts counts
 }
 
 type ownedModule struct {
@@ -79,7 +86,7 @@ func New(cfg Config) *Turner {
 	if cfg.Ended == nil {
 		cfg.Ended = func(journal.RunID, *journal.Run) {}
 	}
-	t := &Turner{cfg: cfg}
+	t := &Turner{cfg: cfg, packer: checkpoint.NewPacker()}
 	t.load = t.module
 	return t
 }

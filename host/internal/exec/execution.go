@@ -26,6 +26,8 @@ type execution struct {
 	// idempotency begins the keys of this execution's effects.
 	idempotency string
 	log         func(level int32, source, line string)
+	// freezes asks for the instance where the journal ends.
+	freezes bool
 }
 
 var _ sandbox.World = (*execution)(nil)
@@ -79,7 +81,10 @@ func (x *execution) next(w waitSet) (journal.Entry, error) {
 	if x.cur.more() {
 		return x.replay(w)
 	}
-	if x.rec == nil {
+	switch {
+	case x.freezes:
+		return journal.Entry{}, errFreezing
+	case x.rec == nil:
 		return journal.Entry{}, errLive
 	}
 	return x.rec.next(w)
@@ -93,7 +98,7 @@ func (x *execution) Progress() int64 {
 	if x.rec != nil && !x.cur.more() {
 		return x.rec.seq
 	}
-	return int64(x.cur.pos)
+	return x.cur.seen()
 }
 
 // Replays is part of sandbox.World.

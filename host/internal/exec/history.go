@@ -14,12 +14,12 @@ var errCorrupt = errors.New("the journal is damaged")
 // historyPage is how many entries are asked for at once; the store ends a page earlier by bytes.
 const historyPage = 10_000
 
-// history reads a run's whole journal, as long as its row says, and checks its form: dense from 0, begun once, ended at most once
-// and last, times that never go back.
-func (t *Turner) history(ctx context.Context, run journal.Run) ([]journal.Entry, error) {
+// history reads a run's journal from an entry on, up to one behind the last, and checks its form: dense, begun once, ended at
+// most once and last, times that never go back.
+func (t *Turner) history(ctx context.Context, run journal.Run, from, to int64) ([]journal.Entry, error) {
 	var all []journal.Entry
-	for int64(len(all)) < run.NextSeq {
-		page, err := t.cfg.Store.Entries(ctx, run.Tenant, run.ID, int64(len(all)), int(min(historyPage, run.NextSeq-int64(len(all)))))
+	for at := from; at < to; at = from + int64(len(all)) {
+		page, err := t.cfg.Store.Entries(ctx, run.Tenant, run.ID, at, int(min(historyPage, to-at)))
 		if err != nil {
 			return nil, err
 		}
@@ -28,19 +28,20 @@ func (t *Turner) history(ctx context.Context, run journal.Run) ([]journal.Entry,
 		}
 		all = append(all, page...)
 	}
-	if int64(len(all)) != run.NextSeq {
-		return nil, fmt.Errorf("%w: %d entries of %d", errCorrupt, len(all), run.NextSeq)
+	if got := from + int64(len(all)); got != to {
+		return nil, fmt.Errorf("%w: %d entries of %d", errCorrupt, got, to)
 	}
 	for i, e := range all {
+		seq := from + int64(i)
 		switch {
-		case e.Seq != int64(i):
-			return nil, fmt.Errorf("%w: seq %d where %d must be", errCorrupt, e.Seq, i)
-		case (e.Kind == journal.KindStarted) != (i == 0):
-			return nil, fmt.Errorf("%w: entry %s at seq %d", errCorrupt, e.Kind, i)
+		case e.Seq != seq:
+			return nil, fmt.Errorf("%w: seq %d where %d must be", errCorrupt, e.Seq, seq)
+		case (e.Kind == journal.KindStarted) != (seq == 0):
+			return nil, fmt.Errorf("%w: entry %s at seq %d", errCorrupt, e.Kind, seq)
 		case e.Kind.Terminal() && i != len(all)-1:
-			return nil, fmt.Errorf("%w: entries follow the end at seq %d", errCorrupt, i)
+			return nil, fmt.Errorf("%w: entries follow the end at seq %d", errCorrupt, seq)
 		case i > 0 && e.At.Before(all[i-1].At):
-			return nil, fmt.Errorf("%w: time goes back at seq %d", errCorrupt, i)
+			return nil, fmt.Errorf("%w: time goes back at seq %d", errCorrupt, seq)
 		}
 	}
 	return all, nil

@@ -13,6 +13,9 @@ import (
 // judge checks a run that has come to rest: its journal says what the world did, it replays, and it
 // resumes from each of its prefixes.
 func (s *simulation) judge() error {
+	if c := s.turner.Counts(); c.Different > 0 || len(c.Fallbacks) > 0 {
+		return fmt.Errorf("checkpoints: %+v", c)
+	}
 	for _, check := range []func() error{s.judgeSignals, s.judgeOutcomes, s.judgeInbox, s.judgePublished, s.judgeReplay, s.judgePrefixes} {
 		if err := check(); err != nil {
 			return err

@@ -22,6 +22,12 @@ type limited func(w sandbox.World) (string, error)
 
 func (g limited) Prepared() *modules.Prepared { return &modules.Prepared{Shape: modules.Command} }
 
+func (g limited) Freezable(string) error { return errNative }
+
+func (g limited) Thaw(context.Context, sandbox.World, *sandbox.Frozen) sandbox.Ending {
+	return sandbox.Ending{Cause: sandbox.ErrUnusable}
+}
+
 func (g limited) Run(_ context.Context, w sandbox.World, _ string) sandbox.Ending {
 	out, err := g(w)
 	var misuse *sandbox.Misuse

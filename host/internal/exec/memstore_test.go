@@ -25,6 +25,7 @@ type memStore struct {
 	pub     map[string]string
 	mods    map[modules.Digest][]byte
 	aliases map[string]modules.Digest
+	cp      *journal.Checkpoint
 	commits int
 	mailPos int64            // newest position that came from outside
 	clock   func() time.Time // instead of now, when set
@@ -111,6 +112,12 @@ func (s *memStore) Commit(_ context.Context, l journal.Lease, b journal.Batch) (
 	for _, p := range b.Published {
 		s.pub[p.Key] = string(p.Value)
 	}
+	if c := b.Checkpoint; c != nil {
+		if c.Seq > s.run.NextSeq || len(c.Packed) > journal.MaxCheckpoint {
+			return "", journal.ErrConflict
+		}
+		s.cp, s.run.CheckpointSeq = c, c.Seq
+	}
 	if b.Next != nil {
 		s.transition(b.Next)
 		s.released, s.releasedBy = b, l.Token
@@ -139,6 +146,9 @@ func (s *memStore) transition(next *journal.Transition) {
 	s.run.Output, s.run.Failure, s.run.Owner = next.Output, next.Failure, ""
 	if !next.KeepAttempts {
 		s.run.Attempts = 0
+	}
+	if next.State.Terminal() {
+		s.cp, s.run.CheckpointSeq = nil, 0
 	}
 	if next.State == journal.Waiting && s.mailPos > next.SeenPos {
 		s.run.State = journal.Ready
@@ -191,6 +201,15 @@ func (s *memStore) Arrivals(_ context.Context, _ tenant.ID, _ journal.RunID, aft
 		}
 	}
 	return out, nil
+}
+
+func (s *memStore) Checkpoint(context.Context, tenant.ID, journal.RunID) (journal.Checkpoint, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cp == nil {
+		return journal.Checkpoint{}, journal.ErrNotFound
+	}
+	return *s.cp, nil
 }
 
 func (s *memStore) Module(ctx context.Context, t tenant.ID, d modules.Digest) (modules.Module, error) {

@@ -53,6 +53,12 @@ type recorder struct {
 	retries   map[int32]journal.Arrival // progress that an earlier turn left, by handle
 	seen      int64                     // newest inbox position that was read
 	unsure    *journal.Batch            // a commit whose answer is not known; nothing is added to it
+	durable   int64                     // entries that the store is known to have
+
+	freezable  bool                // the run's instance can be a checkpoint
+	last       int64               // seq of the newest checkpoint
+	leaving    *journal.Transition // how the turn ends when the instance is frozen
+	checkpoint *journal.Checkpoint // that the turn ends with
 
 	mu      sync.Mutex // guards what attempts and the scheduler touch
 	posted  []journal.Arrival

@@ -3,6 +3,7 @@ package exec
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -23,23 +24,31 @@ func (s script) Prepared() *modules.Prepared { return &modules.Prepared{Shape: m
 type stopped struct{ cause error }
 
 func (s script) Run(_ context.Context, w sandbox.World, _ string) sandbox.Ending {
-	return s.play(&guest{World: w, seen: map[int32]abi.Status{}, shown: map[string]string{}})
+	return s.play(newScripted(w))
+}
+
+func newScripted(w sandbox.World) *guest {
+	return &guest{World: w, seen: map[int32]abi.Status{}, shown: map[string]string{}}
 }
 
 func (s script) play(g *guest) (end sandbox.Ending) {
+	code := s
+	if g.Entry().Kind == abi.EntryActivity {
+		code = activityScript
+	}
+	code = code[g.at:]
 	defer func() {
 		switch p := recover().(type) {
 		case nil:
 		case stopped:
 			end = sandbox.Ending{Cause: p.cause}
+			if g.at = len(s) - len(code); errors.Is(p.cause, sandbox.ErrFreeze) {
+				end.Frozen = g.freeze()
+			}
 		default:
 			panic(p)
 		}
 	}()
-	code := s
-	if g.Entry().Kind == abi.EntryActivity {
-		code = activityScript
-	}
 	for ; len(code) >= 3; code = code[3:] {
 		if code[0]%opCount == opSkip {
 			if g.hash%2 == 1 && len(code) >= 6 {
@@ -87,6 +96,7 @@ var scriptOptions = []string{
 
 type guest struct {
 	sandbox.World
+	at      int // the instruction, of one that was thawed
 	hash    uint64
 	handles []int32 // that were not dropped
 	seen    map[int32]abi.Status

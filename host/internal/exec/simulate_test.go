@@ -128,7 +128,7 @@ func newSimulation(code script) *simulation {
 	s.store = newMemStore(journal.Run{Tenant: tenant.Default, ID: journal.RunID{7}, Workflow: "script", Digest: "sha256:1", State: journal.Ready})
 	s.store.clock = s.clock
 	h := effect.HandlerFunc(s.handle)
-	s.turner = New(Config{Store: s.store, Clock: s.store, HoldFor: 60 * time.Millisecond, MaxAttempts: 1 << 30,
+	s.turner = New(Config{Store: s.store, Clock: s.store, HoldFor: 60 * time.Millisecond, MaxAttempts: 1 << 30, Checkpoints: Checkpoints{Every: 2, Verify: 2},
 		Effects: effect.Registry{"test.a": {Handler: h}, "test.b": {Handler: h, Retry: abi.Retry{Attempts: 2, BackoffMS: 10}}},
 		Logger:  slog.New(slog.NewTextHandler(s.logs, nil))})
 	s.turner.load = func(context.Context, tenant.ID, modules.Digest) (program, error) { return played{code, s}, nil }
@@ -142,9 +142,16 @@ type played struct {
 }
 
 func (p played) Run(_ context.Context, w sandbox.World, _ string) sandbox.Ending {
-	g := &guest{World: w, seen: map[int32]abi.Status{}, shown: map[string]string{}}
+	return p.watch(newScripted(w))
+}
+
+func (p played) Thaw(_ context.Context, w sandbox.World, f *sandbox.Frozen) sandbox.Ending {
+	return p.watch(thawScripted(w, f))
+}
+
+func (p played) watch(g *guest) sandbox.Ending {
 	end := p.play(g)
-	rec := w.(*execution).rec
+	rec := g.World.(*execution).rec
 	if end.Cause == nil && rec != nil && rec.lease != nil && rec.lease.Token == p.s.row().Token {
 		p.s.mu.Lock()
 		defer p.s.mu.Unlock()

@@ -35,6 +35,9 @@ type Turn struct {
 
 	end *journal.Run // the run as this turn has ended it, when that is known
 
+	thawed  bool // this try goes on from a checkpoint
+	replays bool // no checkpoint is used any more
+
 	mu   sync.Mutex
 	rec  *recorder // of the try that runs now
 	mail int64
@@ -82,6 +85,11 @@ func (u *Turn) Run(ctx context.Context) {
 			continue
 		}
 		var odd *NondeterminismError
+		if u.thawed && doubtful(err) {
+			u.distrust("odd", err)
+			try--
+			continue
+		}
 		if !errors.As(err, &odd) {
 			break
 		}
@@ -144,31 +152,19 @@ func (u *Turn) once(ctx context.Context) error {
 	rec.mail = max(u.mail, run.InboxPos)
 	u.mu.Unlock()
 
-	entries, err := u.entries(rec)
+	rec.durable, rec.last = run.NextSeq, run.CheckpointSeq
+	defer func() { u.claim.Run.NextSeq = rec.durable }() // for another try
+
+	x, mod, from, err := u.prepare(rec)
 	if err != nil {
 		return err
-	}
-	pin, err := u.t.pinned(entries)
-	if err != nil {
-		return err
-	}
-	var mod program
-	err = rec.persist(func(ctx context.Context) (err error) {
-		mod, err = u.t.load(ctx, run.Tenant, run.Digest)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	x := newExecution(run, run.Digest, pin, entries)
-	x.rec, x.idempotency, x.log = rec, fmt.Sprintf("%s/%s", run.Tenant, run.ID), u.guestLog.write
-	rec.x, rec.seq = x, int64(len(entries))
-	for _, e := range entries {
-		rec.written += entrySize(e)
 	}
 	fpReplayed.Hit()
 	if err := rec.collect(); err != nil {
 		return err
+	}
+	if from != nil {
+		return u.finish(x, mod.Thaw(tctx, x, from))
 	}
 	if err := x.begin(); err != nil {
 		return err
@@ -176,13 +172,56 @@ func (u *Turn) once(ctx context.Context) error {
 	return u.finish(x, mod.Run(tctx, x, ""))
 }
 
-// entries are the run's journal: what came with the claim, or what the store has.
-func (u *Turn) entries(rec *recorder) (es []journal.Entry, err error) {
-	if known := u.claim.Entries; int64(len(known)) == u.claim.Run.NextSeq {
+// prepare makes the execution, from the run's checkpoint, which it returns, or from its first entry.
+func (u *Turn) prepare(rec *recorder) (x *execution, mod program, from *sandbox.Frozen, err error) {
+	run := u.claim.Run
+	load := func() error {
+		return rec.persist(func(ctx context.Context) (err error) {
+			mod, err = u.t.load(ctx, run.Tenant, run.Digest)
+			return err
+		})
+	}
+	var s *saved
+	if run.CheckpointSeq > 0 && !u.replays && load() == nil {
+		s = u.saved(rec, mod)
+	}
+	seq := int64(0)
+	if s != nil {
+		seq = s.seq
+	}
+	entries, err := u.entries(rec, seq)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if u.thawed = s != nil; u.thawed {
+		x, from = newExecution(run, run.Digest, s.pin, entries), s.frozen
+		x.m, x.cur.base, rec.written = s.machine, s.seq, s.written
+	} else {
+		pin, err := u.t.pinned(entries)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		if err := load(); err != nil {
+			return nil, nil, nil, err
+		}
+		x = newExecution(run, run.Digest, pin, entries)
+	}
+	x.rec, x.idempotency, x.log = rec, fmt.Sprintf("%s/%s", run.Tenant, run.ID), u.guestLog.write
+	_, keeps := u.t.cfg.Store.(checkpointed)
+	rec.x, rec.seq, rec.freezable = x, seq+int64(len(entries)), keeps && mod.Freezable("") == nil
+	for _, e := range entries {
+		rec.written += entrySize(e)
+	}
+	return x, mod, from, nil
+}
+
+// entries are the run's journal from an entry on: what came with the claim, or what the store has.
+func (u *Turn) entries(rec *recorder, from int64) (es []journal.Entry, err error) {
+	if known := u.claim.Entries; from == 0 && int64(len(known)) == u.claim.Run.NextSeq {
 		return known, nil
 	}
 	err = rec.persist(func(ctx context.Context) (err error) {
-		es, err = u.t.history(ctx, u.claim.Run)
+		es, err = u.t.history(ctx, u.claim.Run, from, u.claim.Run.NextSeq)
 		return err
 	})
 	return es, err
@@ -198,6 +237,12 @@ func argv0(r journal.Run) string {
 
 // finish turns an ending into the terminal entry, and checks or writes it.
 func (u *Turn) finish(x *execution, end sandbox.Ending) error {
+	if errors.Is(end.Cause, sandbox.ErrFreeze) {
+		return x.rec.leave(x.rec.leaving, u.checkpointOf(x, end))
+	}
+	if u.thawed && end.Failure != nil && end.Failure.Code == abi.CodeTrap {
+		return fmt.Errorf("%w: %w", errTrapped, end.Failure)
+	}
 	e, err := x.terminal(end)
 	if err != nil {
 		return err

@@ -22,7 +22,7 @@ type Report struct {
 
 // Replay runs a journal against a module without writing or launching anything.
 func (t *Turner) Replay(ctx context.Context, run journal.Run, digest modules.Digest) (Report, error) {
-	entries, err := t.history(ctx, run)
+	entries, err := t.history(ctx, run, 0, run.NextSeq)
 	if err != nil {
 		return Report{}, err
 	}
