@@ -7,7 +7,6 @@ replace reprise => ../
 require (
 	github.com/google/uuid v1.6.0
 	github.com/jackc/pgx/v5 v5.13.0
-	golang.org/x/sys v0.50.0
 	reprise v0.0.0-00010101000000-000000000000
 )
 
@@ -22,5 +21,6 @@ require (
 	github.com/tetratelabs/wazero v1.12.0 // indirect
 	go.uber.org/multierr v1.11.0 // indirect
 	golang.org/x/sync v0.25.0 // indirect
+	golang.org/x/sys v0.50.0 // indirect
 	golang.org/x/text v0.44.0 // indirect
 )
