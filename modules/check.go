@@ -129,14 +129,9 @@ func (f *figures) total() int {
 		f.values()*costValues + f.searched*costSearched + f.removals()*costRemovals
 }
 
-// checkCode walks over every function. It refuses what the engine has no support for, by name, and what
-// would keep the engine's compiler busy for longer than an upload is worth.
-func checkCode(m *binary.Module) error {
-	_, err := measureCode(m)
-	return err
-}
-
-// measureCode is checkCode, and says how much the code takes of each limit, up to the function that is refused.
+// measureCode walks over every function. It refuses what the engine has no support for, by name, and what
+// would keep the engine's compiler busy for longer than an upload is worth. It says how much the code takes of each
+// limit, up to the function that is refused.
 func measureCode(m *binary.Module) (codeUse, error) {
 	var f flow
 	var u codeUse

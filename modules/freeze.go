@@ -49,11 +49,17 @@ func isWait(im binary.Import) bool {
 
 // FreezeOf finds how instances of a module can be frozen. The module has passed the upload check. Nothing is
 // changed and nothing runs: it follows calls by name, and calls by table to every function of the right type
-// that could be in the table.
+// that could be in the table. Prepare may find that code that saves its frames would be too much for the compiler.
 func FreezeOf(m *binary.Module) (Freeze, error) {
+	f, _, err := freezeReach(m)
+	return f, err
+}
+
+// freezeReach is FreezeOf, and says what can reach a wait.
+func freezeReach(m *binary.Module) (Freeze, reach, error) {
 	g, err := callsOf(m)
 	if err != nil {
-		return Freeze{}, refusedForm(err)
+		return Freeze{}, reach{}, refusedForm(err)
 	}
 	var points []uint32
 	index := uint32(0)
@@ -66,28 +72,28 @@ func FreezeOf(m *binary.Module) (Freeze, error) {
 		}
 		index++
 	}
-	reach := g.reach(points)
-	f := Freeze{Kind: FreezeReplay, Functions: reach.functions, Sites: reach.sites}
-	if f.Reason = hidden(m, g, reach); f.Reason != "" {
-		return f, nil
+	r := g.reach(points)
+	f := Freeze{Kind: FreezeReplay, Functions: r.functions, Sites: r.sites}
+	if f.Reason = hidden(m, g, r); f.Reason != "" {
+		return f, r, nil
 	}
-	frames, almost := goFrames(m, points, reach)
+	frames, almost := goFrames(m, points, r)
 	switch {
 	case frames != nil:
 		f.Kind, f.Go, f.Reason = FreezeGo, frames, "built by Go: its frames are in its memory"
-		return f, nil
-	case reach.functions == 0:
+		return f, r, nil
+	case r.functions == 0:
 		f.Kind, f.Reason = FreezeSuspend, "no function can reach a wait"
-		return f, nil
+		return f, r, nil
 	}
-	if f.Reason = holdsReference(m, reach); f.Reason != "" {
-		return f, nil
+	if f.Reason = holdsReference(m, r); f.Reason != "" {
+		return f, r, nil
 	}
-	f.Kind, f.Reason = FreezeSuspend, fmt.Sprintf("the frames of %d of %d functions can be saved", reach.functions, len(m.Bodies))
+	f.Kind, f.Reason = FreezeSuspend, fmt.Sprintf("the frames of %d of %d functions can be saved", r.functions, len(m.Bodies))
 	if almost != "" {
 		f.Reason += "; built by Go, and not as this host knows Go: " + almost
 	}
-	return f, nil
+	return f, r, nil
 }
 
 // hidden says which state an instance has that is neither in its memory, nor in a global of a number, nor in

@@ -84,7 +84,8 @@ func Prepare(ctx context.Context, bytes []byte) (*Prepared, error) {
 	if err := checkMemory(m); err != nil {
 		return nil, err
 	}
-	if err := checkCode(m); err != nil {
+	use, err := measureCode(m)
+	if err != nil {
 		return nil, err
 	}
 	if p.Assets, err = assets(bytes, m); err != nil {
@@ -100,21 +101,48 @@ func Prepare(ctx context.Context, bytes []byte) (*Prepared, error) {
 	}
 	p.UsesDescribe = slices.Contains(p.Imports, abi.Module+".entry_kind")
 	p.UsesOutput = slices.Contains(p.Imports, abi.Module+".output")
-	if p.Freeze, err = FreezeOf(m); err != nil {
+	var waits reach
+	if p.Freeze, waits, err = freezeReach(m); err != nil {
 		return nil, err
 	}
-	o := passes
-	if p.Freeze.Kind == FreezeGo {
-		o.Resume = p.Freeze.Go.resume()
-	}
-	if p.Code, p.Rewritten, err = rewrite.Apply(m, o); err != nil {
-		return nil, refusedForm(err)
+	if err := p.rewrite(m, waits, use); err != nil {
+		return nil, err
 	}
 	if len(m.Memories) > 0 {
 		p.MemoryPages = m.Memories[0].Min
 	}
 	p.ImageKey = imageKey(p)
 	return p, nil
+}
+
+// rewrite makes Code, by passes that the kind of freezing adds to. When they cannot be made, the kind becomes replay.
+func (p *Prepared) rewrite(m *binary.Module, waits reach, use codeUse) (err error) {
+	o := passes
+	switch {
+	case p.Freeze.Kind == FreezeGo:
+		o.Resume = p.Freeze.Go.resume()
+	case p.Freeze.Kind == FreezeSuspend && waits.functions > 0:
+		o.Suspend = waits.suspend()
+	}
+	p.Code, p.Rewritten, err = rewrite.Apply(m, o)
+	if o.Suspend != nil {
+		why := ""
+		switch {
+		case errors.Is(err, rewrite.ErrUnsaved):
+			why = err.Error()
+		case err == nil:
+			why, err = tooLarge(m, p.Code, waits, use)
+		}
+		if why != "" {
+			p.Freeze.Kind, p.Freeze.Reason = FreezeReplay, why
+			o.Suspend = nil
+			p.Code, p.Rewritten, err = rewrite.Apply(m, o)
+		}
+	}
+	if err != nil {
+		return refusedForm(err)
+	}
+	return nil
 }
 
 // imageKey is over everything that an instance's first state follows from.

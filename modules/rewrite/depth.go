@@ -7,7 +7,7 @@ import "reprise/modules/binary"
 // the module is not counted: it adds one frame to those that are.
 //
 // Engines differ in how many frames they have room for, and in how large a frame is: a compiler keeps
-// there the values that it has no register for. So a function takes 1 and a unit more for each valuesAUnit
+// there the values that it has no register for. So a function takes 1 and a unit more for each ValuesAUnit
 // values that it may hold at a time, and the deepest stack is some megabytes whatever the functions are.
 type depth struct {
 	writer *binary.Writer
@@ -18,15 +18,16 @@ type depth struct {
 	imported int // functions
 }
 
-// valuesAUnit is a quarter of a kilobyte of frame.
-const valuesAUnit = 32
+// ValuesAUnit is how many values a function may hold for each unit of depth that it takes: a quarter of a kilobyte of
+// frame.
+const ValuesAUnit = 32
 
 func (p *depth) function(f *function) error {
 	if !f.calls {
 		return nil
 	}
 	p.info.DepthFunctions++
-	units := int32(1 + (f.own+f.highest+f.saved)/valuesAUnit)
+	units := int32(1 + (f.own+f.highest+f.saved)/ValuesAUnit)
 	if _, asked := p.info.Units[uint32(p.imported+f.index)]; asked {
 		p.info.Units[uint32(p.imported+f.index)] = units
 	}

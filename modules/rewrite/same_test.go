@@ -155,7 +155,7 @@ func TestFrames(t *testing.T) {
 		}
 		left[got.Depth] = true
 	}
-	units := int32(1 + (1+operands+1)/valuesAUnit)
+	units := int32(1 + (1+operands+1)/ValuesAUnit)
 	if want := PortableDepth - (PortableDepth/units+1)*units; !left[want] || len(left) != 1 {
 		t.Errorf("got depth %v, want %d on both engines", left, want)
 	}

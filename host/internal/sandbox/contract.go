@@ -220,6 +220,8 @@ func export(b wazero.HostModuleBuilder, name string, fn hostFunc, params, result
 		switch {
 		case in.warming != nil:
 			in.warming.check(in, name, st)
+		case in.rewinds:
+			in.arrives(m, name, st)
 		case in.freezing != nil && name != rewrite.ImportOutOfGas:
 			in.strays()
 		}

@@ -122,6 +122,8 @@ func (m *Module) Freezable(export string) error {
 	case f.Kind == modules.FreezeGo:
 		_, err := m.goEntry(m.entryName(export))
 		return err
+	case f.Kind == modules.FreezeSuspend:
+		return m.suspendable(m.entryName(export))
 	default:
 		return fmt.Errorf("%s: %s", f.Kind, f.Reason)
 	}
@@ -138,6 +140,11 @@ func (in *instance) beginFreeze(m api.Module, why error) bool {
 		return false
 	}
 	f := in.mod.prepared.Freeze.Go
+	if f == nil {
+		in.freezing = &freezing{why: why}
+		stateOf(m).Set(rewrite.StateUnwinds)
+		return true
+	}
 	in.freezing = &freezing{why: why, sp: in.global(m, f.SP).Get(), used: in.stretchUsed()}
 	in.global(m, f.Pause).Set(1)
 	return true
@@ -182,14 +189,17 @@ func (in *instance) frozen(m api.Module, err error) Ending {
 		}
 		return Ending{Cause: errors.Join(in.freezing.why, err)}
 	}
-	f := in.mod.prepared.Freeze.Go
-	fz := &Frozen{Kind: modules.FreezeGo, Image: in.image.identity(), Export: in.export, Import: in.pending.name, Args: slices.Clone(in.pending.args)}
+	fz := &Frozen{Kind: in.mod.prepared.Freeze.Kind, Image: in.image.identity(), Export: in.export, Import: in.pending.name, Args: slices.Clone(in.pending.args)}
 	for _, name := range in.mod.globals {
 		fz.Globals = append(fz.Globals, m.ExportedGlobal(name).Get())
 	}
-	at := slices.Index(in.mod.prepared.Rewritten.Globals, f.SP)
-	fz.Globals[at] = in.freezing.sp // the wrapper of the entry has moved it
-	fz.Gas = FrozenGas{Left: in.pending.left, Given: in.pending.given, Spent: in.meter.spent, Progress: in.meter.progress, Unwound: in.stretchUsed() - in.freezing.used}
+	fz.Gas = FrozenGas{Left: in.pending.left, Given: in.pending.given, Spent: in.meter.spent, Progress: in.meter.progress}
+	if f := in.mod.prepared.Freeze.Go; f != nil {
+		at := slices.Index(in.mod.prepared.Rewritten.Globals, f.SP)
+		fz.Globals[at] = in.freezing.sp // the wrapper of the entry has moved it
+		fz.Gas.Unwound = in.stretchUsed() - in.freezing.used
+	}
+	fz.Frames = slices.Clone(in.words)
 	fz.Held = in.held()
 	fz.Size = uint64(memory(m).Size())
 	if in.linear != nil {

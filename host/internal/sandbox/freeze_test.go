@@ -34,7 +34,7 @@ func (w *hourglass) run(t *testing.T, m *Module, carry func(*Frozen) *Frozen) (g
 		b, _ := mem.Read(0, mem.Size())
 		got.Memory = fmt.Sprintf("%d bytes, %x", len(b), sha256.Sum256(b))
 		for i, name := range m.globals {
-			if m.prepared.Rewritten.Globals[i] != m.prepared.Freeze.Go.SP {
+			if f := m.prepared.Freeze.Go; f == nil || m.prepared.Rewritten.Globals[i] != f.SP {
 				got.Globals = append(got.Globals, inst.ExportedGlobal(name).Get())
 			}
 		}
@@ -42,7 +42,7 @@ func (w *hourglass) run(t *testing.T, m *Module, carry func(*Frozen) *Frozen) (g
 			return // which gives no depth back
 		}
 		got.Depth = inst.ExportedGlobal(rewrite.ExportDepth).Get()
-		if freezes > 0 { // the wrapper of the entry was left where the first instance was frozen
+		if freezes > 0 && m.prepared.Freeze.Go != nil { // the wrapper of the entry was left where the first instance was frozen
 			entry, _ := m.goEntry(in.export)
 			got.Depth += uint64(m.prepared.Rewritten.Units[entry.Function])
 		}

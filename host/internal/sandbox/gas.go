@@ -159,6 +159,7 @@ func bindMeter(ctx context.Context, rt wazero.Runtime) error {
 	b := rt.NewHostModuleBuilder(rewrite.ImportModule)
 	export(b, rewrite.ImportOutOfGas, outOfGas, nil, nil)
 	export(b, rewrite.ImportTooDeep, tooDeep, nil, nil)
+	bindFrames(b)
 	_, err := b.Instantiate(ctx)
 	return err
 }

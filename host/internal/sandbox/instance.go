@@ -43,6 +43,8 @@ type instance struct {
 	pending   pending   // the last call that could wait
 	freezing  *freezing // it is on its way out of its calls
 	thawing   *Frozen   // its code has not come back yet
+	words     []uint64  // of its frames, that it has saved or not loaded yet
+	rewinds   bool      // it is on its way to the pending import, through its calls
 	restoring bool      // memory is given that it was admitted with
 
 	running bool  // the entry has been called; before that only initialisation runs

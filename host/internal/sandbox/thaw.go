@@ -42,9 +42,13 @@ func (m *Module) usable(f *Frozen) error {
 		return refuse("it has %d globals of %d", len(f.Globals), len(m.globals))
 	case f.Size < m.image.Size || f.Size%pageBytes != 0 || f.Size > modules.MaxMemoryPages*pageBytes:
 		return refuse("a memory of %d bytes", f.Size)
+	case f.Gas.Left > gasSlice:
+		return refuse("%d gas left", f.Gas.Left)
+	case len(f.Frames) > maxWords:
+		return refuse("frames of %d words", len(f.Frames))
 	case !patchFits(f.Patch, f.Size):
 		return refuse("its memory is damaged")
-	case len(f.Args) != waits[f.Import].params:
+	case len(f.Args) != len(waits[f.Import].types):
 		return refuse("%d arguments of %.60q", len(f.Args), f.Import)
 	}
 	return nil
@@ -52,11 +56,11 @@ func (m *Module) usable(f *Frozen) error {
 
 // waits are the imports that an instance can be frozen in, by module.name.
 var waits = map[string]struct {
-	call   hostFunc
-	params int
+	call  hostFunc
+	types []api.ValueType
 }{
-	abi.Module + ".wait":            {wait, 5},
-	abi.WASIModule + ".poll_oneoff": {errnoOf(pollOneoff), 4},
+	abi.Module + ".wait":            {wait, []api.ValueType{api.ValueTypeI32, api.ValueTypeI32, api.ValueTypeI64, api.ValueTypeI32, api.ValueTypeI32}},
+	abi.WASIModule + ".poll_oneoff": {errnoOf(pollOneoff), []api.ValueType{api.ValueTypeI32, api.ValueTypeI32, api.ValueTypeI32, api.ValueTypeI32}},
 }
 
 // goEntry finds what carrying on inside an exported function takes.
@@ -79,6 +83,9 @@ func (in *instance) thaw(inst api.Module) ([]uint64, error) {
 		return nil, err
 	}
 	in.running = true
+	if in.thawing.Kind == modules.FreezeSuspend {
+		return in.rewind(inst)
+	}
 	result, err := in.answer(inst, in.thawing)
 	if err != nil || in.freezing != nil {
 		return nil, err
@@ -127,12 +134,8 @@ func (in *instance) answer(inst api.Module, f *Frozen) (result uint64, err error
 	}()
 	module, name, _ := strings.Cut(f.Import, ".")
 	w := waits[f.Import]
-	params := make([]api.ValueType, w.params)
-	for i := range params {
-		params[i] = api.ValueTypeI64 // nothing is cut off: it was, when the guest called
-	}
 	stack := slices.Clone(f.Args)
-	mayWait(module, name, params, paid(w.call))(in, inst, stack)
+	mayWait(module, name, w.types, paid(w.call))(in, inst, stack)
 	return stack[0], nil
 }
 
