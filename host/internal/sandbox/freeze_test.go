@@ -38,7 +38,7 @@ func (w *hourglass) run(t *testing.T, m *Module, carry func(*Frozen) *Frozen) (g
 				got.Globals = append(got.Globals, inst.ExportedGlobal(name).Get())
 			}
 		}
-		if in.exited {
+		if in.exited || in.cause != nil {
 			return // which gives no depth back
 		}
 		got.Depth = inst.ExportedGlobal(rewrite.ExportDepth).Get()

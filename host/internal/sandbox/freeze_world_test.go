@@ -23,6 +23,7 @@ type hourglass struct {
 	waits   int
 	freezes func(wait int) bool // whether to be frozen at a wait, before it is answered
 	frozen  bool                // it has been, at this wait
+	echoes  bool                // what is asked is the answer
 }
 
 type sand struct {
@@ -67,6 +68,9 @@ func (w *hourglass) next(of []int32) (int32, bool) {
 	for i, o := range w.ops {
 		if h := int32(i + 1); o != nil && !o.done && (of == nil || slices.Contains(of, h)) {
 			o.done, o.answered = true, fmt.Appendf(nil, "%q", fmt.Sprint("answer to ", o.input, " at ", w.now))
+			if w.echoes {
+				o.answered = []byte(o.input)
+			}
 			w.now += time.Millisecond
 			return h, true
 		}
@@ -117,8 +121,20 @@ func (w *hourglass) Take() (int32, bool) {
 	return h, true
 }
 
+// op finds a request, as a world must.
+func (w *hourglass) op(h int32) (*sand, error) {
+	if h < 1 || int(h) > len(w.ops) || w.ops[h-1] == nil {
+		return nil, &Misuse{Function: "test", Reason: fmt.Sprintf("handle %d", h)}
+	}
+	return w.ops[h-1], nil
+}
+
 func (w *hourglass) Status(h int32) (abi.Status, error) {
-	if w.ops[h-1].done {
+	o, err := w.op(h)
+	if err != nil {
+		return 0, err
+	}
+	if o.done {
 		return abi.OK, nil
 	}
 	return abi.Pending, nil
@@ -126,19 +142,29 @@ func (w *hourglass) Status(h int32) (abi.Status, error) {
 
 func (w *hourglass) Result(h int32) ([]byte, error) {
 	w.note("result %d", h)
-	return w.ops[h-1].answered, nil
+	o, err := w.op(h)
+	if err != nil {
+		return nil, err
+	}
+	return o.answered, nil
 }
 
 func (w *hourglass) Cancel(h int32) error {
 	w.note("cancel %d", h)
-	w.ops[h-1].done = true
-	return nil
+	o, err := w.op(h)
+	if err == nil {
+		o.done = true
+	}
+	return err
 }
 
 func (w *hourglass) Drop(h int32) error {
 	w.note("drop %d", h)
-	w.ops[h-1] = nil
-	return nil
+	_, err := w.op(h)
+	if err == nil {
+		w.ops[h-1] = nil
+	}
+	return err
 }
 
 func (w *hourglass) CancelHandle() int32 { return abi.CancelHandle }
