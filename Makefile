@@ -78,6 +78,8 @@ GUEST_RS := /usr/bin/rustc --edition 2021 --target wasm32-wasi --crate-type cdyl
 guests: ## rebuild testdata/guests/*/*.wasm from their C and Rust (needs clang, lld, wasi-libc and rustc of Debian)
 	@for f in testdata/guests/c/*.c; do $(GUEST_CC) -o $${f%.c}.wasm $$f || exit 1; done
 	@for f in testdata/guests/rust/*.rs; do $(GUEST_RS) -o $${f%.rs}.wasm $$f || exit 1; done
+	@for o in 0 1 2 3 s; do $(GUEST_CC) -O$$o -o testdata/guests/suspend/torture-c-O$$o.wasm testdata/guests/suspend/torture.c || exit 1; done
+	@for o in 0 2 s; do $(GUEST_RS) -C opt-level=$$o -o testdata/guests/suspend/torture-rust-O$$o.wasm testdata/guests/suspend/torture.rs || exit 1; done
 	@chmod 644 testdata/guests/*/*.wasm
 
 .PHONY: bench-quick

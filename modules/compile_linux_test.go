@@ -114,6 +114,19 @@ func BenchmarkCompile(b *testing.B) {
 	}
 }
 
+// BenchmarkCompileWaits is the same of code that saves its frames.
+func BenchmarkCompileWaits(b *testing.B) {
+	for _, s := range waitShapes {
+		b.Run(s.name, func(b *testing.B) {
+			p, refused := prepare(b, waiting(s.make(s.limit)))
+			if refused != nil {
+				b.Fatal(refused)
+			}
+			timeCompiler(b, p.Code)
+		})
+	}
+}
+
 func benchmarkCompile(b *testing.B, file []byte) {
 	if _, refused := prepare(b, file); refused != nil {
 		b.Fatal(refused)

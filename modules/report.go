@@ -53,15 +53,19 @@ type LimitUse struct {
 
 // RewriteReport is what rewriting adds to the code. Sizes are in bytes.
 type RewriteReport struct {
-	Pipeline       int   `json:"pipeline" doc:"Version of the passes"`
-	Instructions   int   `json:"instructions" doc:"Of all functions, as uploaded"`
-	Functions      int   `json:"functions"`
-	ChargePoints   int   `json:"charge_points" doc:"Places that pay gas for the code behind them"`
-	SizedCharges   int   `json:"sized_charges" doc:"Instructions that pay gas for the size of an operand"`
-	DepthFunctions int   `json:"depth_functions" doc:"Functions that count in the depth of calls"`
-	CanonicalNaNs  int   `json:"canonical_nans" doc:"Instructions whose NaN is replaced"`
-	CodeBefore     int64 `json:"code_before" doc:"Bytes of the code section as uploaded"`
-	CodeAfter      int64 `json:"code_after" doc:"Bytes of the code section that is compiled"`
+	Pipeline       int `json:"pipeline" doc:"Version of the passes"`
+	Instructions   int `json:"instructions" doc:"Of all functions, as uploaded"`
+	Functions      int `json:"functions"`
+	ChargePoints   int `json:"charge_points" doc:"Places that pay gas for the code behind them"`
+	SizedCharges   int `json:"sized_charges" doc:"Instructions that pay gas for the size of an operand"`
+	DepthFunctions int `json:"depth_functions" doc:"Functions that count in the depth of calls"`
+	CanonicalNaNs  int `json:"canonical_nans" doc:"Instructions whose NaN is replaced"`
+	// SavingFunctions, SavingSites and SavedValues are 0 for a module that needs no pass to be frozen, or has none.
+	SavingFunctions int   `json:"saving_functions" doc:"Functions that save their frames when they are frozen in a wait"`
+	SavingSites     int   `json:"saving_sites" doc:"Calls in them at which they do"`
+	SavedValues     int   `json:"saved_values" doc:"Words of the largest frame that is saved"`
+	CodeBefore      int64 `json:"code_before" doc:"Bytes of the code section as uploaded"`
+	CodeAfter       int64 `json:"code_after" doc:"Bytes of the code section that is compiled"`
 	// Growth is how much larger the code section became, in percent.
 	Growth float64 `json:"growth_percent"`
 	// Compiled is the size of the file that is compiled.
@@ -196,6 +200,7 @@ func (r *Report) rewritten(m *binary.Module, p *Prepared, use codeUse) error {
 		Pipeline: rewrite.PipelineVersion, Instructions: use.instructions, Functions: len(m.Bodies),
 		ChargePoints: p.Rewritten.ChargePoints, SizedCharges: p.Rewritten.SizedCharges,
 		DepthFunctions: p.Rewritten.DepthFunctions, CanonicalNaNs: p.Rewritten.CanonicalSites,
+		SavingFunctions: p.Rewritten.SavingFunctions, SavingSites: p.Rewritten.SavingSites, SavedValues: p.Rewritten.SavedValues,
 		CodeBefore: codeBytes(m), CodeAfter: codeBytes(after), Compiled: int64(len(p.Code)),
 		MemoryPages: startPages(m), MemoryMost: startPages(after),
 	}

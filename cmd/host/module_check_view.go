@@ -125,6 +125,9 @@ func writeRewritten(w io.Writer, r *modules.RewriteReport) {
 		[2]string{"nan", fmt.Sprintf("%d instructions give one bit pattern for NaN", r.CanonicalNaNs)},
 		[2]string{"memory", memory},
 	)
+	if r.SavingFunctions > 0 {
+		pairs(w, [2]string{"frames", fmt.Sprintf("%d functions save theirs in a wait, at %d calls; the largest has %d values", r.SavingFunctions, r.SavingSites, r.SavedValues)})
+	}
 	if r.TableMost > 0 {
 		pairs(w, [2]string{"table", fmt.Sprintf("%d entries at the start, at most %d", r.TableEntries, r.TableMost)})
 	}

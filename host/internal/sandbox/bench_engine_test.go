@@ -22,7 +22,7 @@ func BenchmarkEngine(b *testing.B) {
 		bench := &engineBench{B: b, files: map[string][]byte{}, dir: b.TempDir()}
 		bench.guests()
 		bench.machine()
-		for _, part := range []func(){bench.instances, bench.crowds, bench.passes, bench.pipeline, bench.pauses, bench.stops, bench.calls} {
+		for _, part := range []func(){bench.instances, bench.crowds, bench.passes, bench.suspends, bench.pipeline, bench.pauses, bench.stops, bench.calls} {
 			part()
 		}
 		bench.loadAtEnd()

@@ -157,6 +157,16 @@ static long long wide(long long v, int n) {
 	return v;
 }
 
+/* fibonacci computes; it could wait in each call and never does. */
+static int fibonacci(int n) { return n < 0 ? ask(n) : n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2); }
+
+REPRISE_EXPORT("fibonacci") int32_t hot(void) {
+	char text[32] = {0};
+	reprise_input(text, sizeof text - 1);
+	reprise_output(text, decimal(text, (unsigned)fibonacci(atoi(text))));
+	return 0;
+}
+
 REPRISE_EXPORT("reprise_run") int32_t run(void) {
 	char text[32] = {0};
 	reprise_input(text, sizeof text - 1);

@@ -1,7 +1,7 @@
 // A workflow in AssemblyScript that waits in recursion, in closures that a sort calls, behind virtual methods and with
 // objects of its garbage collector alive. Tests freeze it at every wait. With assemblyscript 0.28 of npm:
 //
-//     npx asc torture.ts -O -o torture-as.wasm --use abort=torture/abort --exportRuntime=false
+//     npx asc torture.ts -O -o torture-as.wasm --use abort=torture/abort
 
 @external("reprise_v1", "input") declare function input(ptr: usize, cap: i32): i32;
 @external("reprise_v1", "output") declare function output(ptr: usize, len: i32): void;
