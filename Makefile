@@ -65,6 +65,7 @@ fuzz: ## fuzz the readers of hostile bytes, 30 s each
 	go test -run '^$$' -fuzz FuzzSignatures -fuzztime 30s ./modules
 	go test -run '^$$' -fuzz FuzzApply -fuzztime 30s ./modules/rewrite
 	go test -run '^$$' -fuzz FuzzSame -fuzztime 30s ./modules/rewrite
+	go test -run '^$$' -fuzz FuzzSuspend -fuzztime 30s ./modules/rewrite
 
 .PHONY: fixtures
 fixtures: ## rebuild the fixtures' *.wasm from their text (needs wat2wasm of the package wabt)
@@ -79,6 +80,7 @@ guests: ## rebuild testdata/guests/*/*.wasm from their C and Rust (needs clang, 
 	@for f in testdata/guests/c/*.c; do $(GUEST_CC) -o $${f%.c}.wasm $$f || exit 1; done
 	@for f in testdata/guests/rust/*.rs; do $(GUEST_RS) -o $${f%.rs}.wasm $$f || exit 1; done
 	@for o in 0 1 2 3 s; do $(GUEST_CC) -O$$o -o testdata/guests/suspend/torture-c-O$$o.wasm testdata/guests/suspend/torture.c || exit 1; done
+	@$(GUEST_CC) -mexec-model=command -o testdata/guests/suspend/plain-c.wasm testdata/guests/suspend/plain.c
 	@for o in 0 2 s; do $(GUEST_RS) -C opt-level=$$o -o testdata/guests/suspend/torture-rust-O$$o.wasm testdata/guests/suspend/torture.rs || exit 1; done
 	@chmod 644 testdata/guests/*/*.wasm
 

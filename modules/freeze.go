@@ -89,10 +89,11 @@ func freezeReach(m *binary.Module) (Freeze, reach, error) {
 	if f.Reason = holdsReference(m, r); f.Reason != "" {
 		return f, r, nil
 	}
-	f.Kind, f.Reason = FreezeSuspend, fmt.Sprintf("the frames of %d of %d functions can be saved", r.functions, len(m.Bodies))
-	if almost != "" {
-		f.Reason += "; built by Go, and not as this host knows Go: " + almost
+	if almost != "" { // nearly every function of a Go program can wait, and would take several times as long
+		f.Reason = "built by Go, and not as this host knows Go: " + almost
+		return f, r, nil
 	}
+	f.Kind, f.Reason = FreezeSuspend, fmt.Sprintf("the frames of %d of %d functions can be saved", r.functions, len(m.Bodies))
 	return f, r, nil
 }
 

@@ -9,19 +9,21 @@ import "slices"
 // imported up. The Writer renumbers every place that names a function, except in the code that SetBody
 // is given: FuncIndex says how.
 type Writer struct {
-	m       *Module
-	types   []FuncType
-	imports []Import
-	typeOf  []uint32 // of imports
-	globals []global
-	exports []Export
-	bodies  map[int]body
-	added   []function
-	declare bool
-	memory  *Limits
-	table   *Limits
-	dropped func(Section) bool
-	left    []SectionID
+	m     *Module
+	types []FuncType
+	// typeIndex is the index of each type by its text, once one is asked for.
+	typeIndex map[string]uint32
+	imports   []Import
+	typeOf    []uint32 // of imports
+	globals   []global
+	exports   []Export
+	bodies    map[int]body
+	added     []function
+	declare   bool
+	memory    *Limits
+	table     *Limits
+	dropped   func(Section) bool
+	left      []SectionID
 }
 
 type global struct {
@@ -46,14 +48,19 @@ func NewWriter(m *Module) *Writer {
 
 // AddType returns the index of a type, which it adds when the module has no such type.
 func (w *Writer) AddType(t FuncType) uint32 {
-	if i := slices.IndexFunc(w.m.Types, t.Equal); i >= 0 {
-		return uint32(i)
+	if w.typeIndex == nil {
+		w.typeIndex = make(map[string]uint32, len(w.m.Types))
+		for i := len(w.m.Types) - 1; i >= 0; i-- { // the first of those that are the same
+			w.typeIndex[w.m.Types[i].String()] = uint32(i)
+		}
 	}
-	if i := slices.IndexFunc(w.types, t.Equal); i >= 0 {
-		return uint32(len(w.m.Types) + i)
+	key := t.String()
+	i, ok := w.typeIndex[key]
+	if !ok {
+		i = uint32(len(w.m.Types) + len(w.types))
+		w.types, w.typeIndex[key] = append(w.types, t), i
 	}
-	w.types = append(w.types, t)
-	return uint32(len(w.m.Types) + len(w.types) - 1)
+	return i
 }
 
 // AddImport adds an imported function and returns its index.

@@ -64,6 +64,7 @@ type suspend struct {
 	save, load uint32 // the imported functions
 	state      uint32 // the global
 	imported   int    // functions of the module's own imports
+	globals    []binary.GlobalType
 	total      int    // bytes added
 }
 
@@ -72,6 +73,7 @@ func suspending(w *binary.Writer, m *binary.Module, o Suspend, info *Info) pass 
 	p.save = w.AddImport(ImportModule, ImportSave, binary.FuncType{Params: []binary.ValType{binary.I64}})
 	p.load = w.AddImport(ImportModule, ImportLoad, binary.FuncType{Results: []binary.ValType{binary.I64}})
 	p.state = w.AddGlobal(binary.I32, StateRuns)
+	p.globals = w.Globals() // those of later passes are in none of the code that this one reads
 	w.AddExport(ExportState, binary.Global, p.state)
 	return p
 }

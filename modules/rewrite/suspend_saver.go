@@ -39,7 +39,7 @@ type value struct {
 func newSaver(p *suspend, f *function, locals []binary.ValType) *saver {
 	return &saver{
 		edit: editOf(f.code), pass: p, f: f, now: binary.Instructions(f.code),
-		types: operands{module: p.module, funcType: p.writer.FuncType, globals: p.writer.Globals(), locals: locals,
+		types: operands{module: p.module, funcType: p.writer.FuncType, globals: p.globals, locals: locals,
 			frames: []operandFrame{{results: f.typ.Results}}},
 		resume: f.local(binary.I32), spills: map[spill]uint32{}, most: maxSaving*len(f.code) + maxSavingSmall,
 	}

@@ -92,6 +92,8 @@ type freezing struct {
 	why  error // of the world
 	sp   uint64
 	used int64 // gas of the stretch, when it began
+	// large says that the guest has more frames than are saved: this time it is not frozen.
+	large bool
 }
 
 // mayWait makes a function of the host one that an instance can be frozen in. Of an i32 the upper half is cut off, so
@@ -184,7 +186,7 @@ func (in *instance) strays() {
 // frozen takes what the guest has left behind. err is how its calls came back.
 func (in *instance) frozen(m api.Module, err error) Ending {
 	if err != nil {
-		if !in.mod.engine.closed.Load() {
+		if !in.freezing.large && !in.mod.engine.closed.Load() {
 			in.mod.strays.Store(true)
 		}
 		return Ending{Cause: errors.Join(in.freezing.why, err)}

@@ -10,7 +10,6 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 
-	"reprise/abi"
 	"reprise/modules/rewrite"
 )
 
@@ -18,9 +17,9 @@ import (
 // frame. A guest that is thawed is entered as it was at its begin; it comes back to its pending import through the calls
 // around it, and until then nothing but words of its frames passes between it and the host.
 
-// maxWords bounds the words of a Frozen's frames: what the depth of calls lets a guest have, and one function that
-// calls none of the module.
-const maxWords = abi.MaxDepth*rewrite.ValuesAUnit + 4_000
+// maxWords bounds the words of a Frozen's frames: three milliseconds of saving or loading, which no other guest can
+// interrupt, and thousands of calls that are nested. The depth of calls alone would allow for ten times as much.
+const maxWords = 1 << 16
 
 // suspendable says whether the entry of such a guest can be frozen.
 func (m *Module) suspendable(export string) error {
@@ -52,7 +51,8 @@ func saveWord(ctx context.Context, _ api.Module, st []uint64) {
 	case in.freezing == nil: // one that was thawed with frames that are none of its own
 		in.stop(errStrayed)
 	case len(in.words) >= maxWords:
-		in.strays()
+		in.freezing.large = true
+		in.stop(in.freezing.why)
 	}
 	in.words = append(in.words, st[0])
 }

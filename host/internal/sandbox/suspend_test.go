@@ -44,13 +44,17 @@ func TestSuspendedAtEveryWait(t *testing.T) {
 				if err := m.Freezable(""); err != nil || m.prepared.Freeze.Kind != modules.FreezeSuspend {
 					t.Fatalf("got %v (%+v), want a guest that saves its frames", err, m.prepared.Freeze)
 				}
-				want, _ := newHourglass(torturedEntry("2"), neverFreeze).run(t, m, nil)
-				if !strings.HasPrefix(want.Ending, "<nil> <nil> ") || len(want.Trace) < 400 {
-					t.Fatalf("got %s after %d calls, want a result after hundreds", want.Ending, len(want.Trace))
+				entry := torturedEntry("2")
+				if name == "plain-c" {
+					entry.Input = []byte("so it reads sleeps wherever a program may and prints")
+				}
+				want, _ := newHourglass(entry, neverFreeze).run(t, m, nil)
+				if !strings.HasPrefix(want.Ending, "<nil> <nil> ") || len(want.Trace) < 50 {
+					t.Fatalf("got %s after %d calls, want a result after more", want.Ending, len(want.Trace))
 				}
 				r := rand.New(rand.NewPCG(1, 2))
 				for often, freezes := range map[string]func(int) bool{"each": alwaysFreeze, "a third": func(int) bool { return r.IntN(3) == 0 }, "some": func(int) bool { return r.IntN(20) == 0 }} {
-					w := newHourglass(torturedEntry("2"), freezes)
+					w := newHourglass(entry, freezes)
 					got, n := w.run(t, m, nil)
 					if often == "each" && n != w.waits || n == 0 {
 						t.Errorf("got %d freezes at %d waits", n, w.waits)
@@ -96,6 +100,40 @@ func TestSuspendedOnBothEngines(t *testing.T) {
 				t.Errorf("(-left alone +frozen):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestTooManyFrames does not freeze a guest whose calls are nested too deep, and freezes it when they are not.
+func TestTooManyFrames(t *testing.T) {
+	e := newEngine(t, Config{})
+	file, err := os.ReadFile("testdata/deep.wasm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := begin(t.Context(), e, file, fromShared)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, want := range map[string]bool{"9000": false, "1000": true} {
+		entry := torturedEntry(n)
+		w := newHourglass(entry, alwaysFreeze)
+		end := m.Run(t.Context(), w, "")
+		if frozen := end.Frozen != nil; !errors.Is(end.Cause, ErrFreeze) || frozen != want {
+			t.Fatalf("%s calls: got %+v, want %v and frozen %v", n, end.Cause, ErrFreeze, want)
+		}
+		if !want {
+			continue
+		}
+		if len(end.Frozen.Frames) < 16_000 {
+			t.Errorf("got %d words, want those of %s calls", len(end.Frozen.Frames), n)
+		}
+		alone := m.Run(t.Context(), newHourglass(entry, neverFreeze), "")
+		if diff := cmp.Diff(alone, m.Thaw(t.Context(), w, end.Frozen)); diff != "" || alone.Failure != nil {
+			t.Errorf("%s calls (-left alone +frozen):\n%s", n, diff)
+		}
+	}
+	if err := m.Freezable(""); err != nil {
+		t.Errorf("got %v, want a guest that can be frozen", err)
 	}
 }
 

@@ -1,0 +1,41 @@
+;; The input is decimal. It calls itself as often as that says, waits for a timer, and adds up what each call has kept.
+(module
+  (import "reprise_v1" "input" (func $input (param i32 i32) (result i32)))
+  (import "reprise_v1" "output" (func $output (param i32 i32)))
+  (import "reprise_v1" "timer" (func $timer (param i64) (result i32)))
+  (import "reprise_v1" "wait" (func $wait (param i32 i32 i64 i32 i32) (result i32)))
+  (memory (export "memory") 1)
+
+  (func $number (result i32)
+    (local $at i32) (local $end i32) (local $n i32)
+    (local.set $end (call $input (i32.const 0) (i32.const 16)))
+    (loop $next
+      (local.set $n (i32.add (i32.mul (local.get $n) (i32.const 10)) (i32.sub (i32.load8_u (local.get $at)) (i32.const 48))))
+      (local.set $at (i32.add (local.get $at) (i32.const 1)))
+      (br_if $next (i32.lt_u (local.get $at) (local.get $end))))
+    (local.get $n))
+
+  (func $deep (param $n i32) (result i64)
+    (local $a i64) (local $b i64) (local $c i64) (local $d i64) (local $e i64) (local $f i64) (local $g i64) (local $h i64)
+    (local $below i64)
+    (if (i32.eqz (local.get $n))
+      (then
+        (i32.store (i32.const 32) (call $timer (i64.const 1000)))
+        (return (i64.extend_i32_u (call $wait (i32.const 32) (i32.const 1) (i64.const -1) (i32.const 36) (i32.const 1))))))
+    (local.set $a (i64.extend_i32_u (local.get $n)))
+    (local.set $b (i64.mul (local.get $a) (i64.const 3)))
+    (local.set $c (i64.mul (local.get $b) (i64.const 5)))
+    (local.set $d (i64.mul (local.get $c) (i64.const 7)))
+    (local.set $e (i64.mul (local.get $d) (i64.const 11)))
+    (local.set $f (i64.mul (local.get $e) (i64.const 13)))
+    (local.set $g (i64.mul (local.get $f) (i64.const 17)))
+    (local.set $h (i64.mul (local.get $g) (i64.const 19)))
+    (local.set $below (call $deep (i32.sub (local.get $n) (i32.const 1))))
+    (i64.xor (i64.rotl (local.get $below) (i64.const 1))
+      (i64.xor (i64.xor (i64.xor (local.get $a) (local.get $b)) (i64.xor (local.get $c) (local.get $d)))
+        (i64.xor (i64.xor (local.get $e) (local.get $f)) (i64.xor (local.get $g) (local.get $h))))))
+
+  (func (export "reprise_run") (result i32)
+    (i64.store (i32.const 64) (call $deep (call $number)))
+    (call $output (i32.const 64) (i32.const 8))
+    (i32.const 0)))
