@@ -185,6 +185,9 @@ func (u *Turn) checkpointOf(x *execution, end sandbox.Ending) *journal.Checkpoin
 // errTrapped says that a guest which went on from a checkpoint trapped. It is replayed before that is believed.
 var errTrapped = errors.New("the guest trapped after it went on from a checkpoint")
 
+// doubts says that the guest was thawed, and that nobody has looked yet whether a replay comes to the same.
+func (u *Turn) doubts() bool { return u.thawed && !u.replays }
+
 // doubtful says whether a turn that went on from a checkpoint ended in a way that may be the checkpoint's fault.
 func doubtful(err error) bool {
 	if errors.Is(err, errCorrupt) || errors.Is(err, errTrapped) || errors.Is(err, sandbox.ErrUnusable) {

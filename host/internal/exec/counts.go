@@ -19,6 +19,9 @@ type Counts struct {
 	Skipped int64
 	// Verified counts checkpoints that were compared with a replay, Different those that were not the same.
 	Verified, Different int64
+	// Evicted counts instances that were frozen to make room for others while their turns went on, EvictedBytes what was
+	// kept of them.
+	Evicted, EvictedBytes int64
 	// Fallbacks counts by reason how often a checkpoint was not made, or not used.
 	Fallbacks map[string]int64
 }

@@ -28,8 +28,10 @@ func (s *simulation) event(kind, arg byte) {
 			s.note("cancel")
 			s.store.arrive(journal.Arrival{ID: "cancel", Kind: journal.ArrivalCancel, Op: journal.NoOp, Payload: []byte("why")})
 		}
-	case 9, 10:
+	case 9:
 		s.mail()
+	case 10:
+		s.evict()
 	case 11:
 		time.Sleep(time.Duration(arg+1) * 15 * time.Millisecond)
 	case 12:
@@ -40,6 +42,20 @@ func (s *simulation) event(kind, arg byte) {
 		s.breakCommits(arg)
 	case 15:
 		s.signalAtCommit(fmt.Sprintf("s%d", arg%2))
+	}
+}
+
+// evict asks for the memory of the turn's guest.
+func (s *simulation) evict() {
+	if s.turn == nil {
+		return
+	}
+	s.turn.mu.Lock()
+	rec := s.turn.rec
+	s.turn.mu.Unlock()
+	if rec != nil && rec.x != nil {
+		s.note("evict")
+		rec.x.Evict()
 	}
 }
 

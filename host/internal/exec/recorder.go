@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"reprise/abi"
@@ -55,9 +56,12 @@ type recorder struct {
 	unsure    *journal.Batch            // a commit whose answer is not known; nothing is added to it
 	durable   int64                     // entries that the store is known to have
 
-	freezable  bool                // the run's instance can be a checkpoint
+	freezable  bool                // the run's instance can be frozen
+	keeps      bool                // the store takes checkpoints
 	last       int64               // seq of the newest checkpoint
 	leaving    *journal.Transition // how the turn ends when the instance is frozen
+	resting    waitSet             // what the guest was evicted in
+	evict      atomic.Bool         // it is to be evicted
 	checkpoint *journal.Checkpoint // that the turn ends with
 
 	mu      sync.Mutex // guards what attempts and the scheduler touch
@@ -126,6 +130,7 @@ func (r *recorder) next(w waitSet) (journal.Entry, error) {
 			return journal.Entry{}, err
 		}
 		if e, ok, err := r.take(w); err != nil || ok {
+			r.evict.Store(false)
 			return e, err
 		}
 		launched, err := r.launch()

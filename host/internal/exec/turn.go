@@ -35,8 +35,9 @@ type Turn struct {
 
 	end *journal.Run // the run as this turn has ended it, when that is known
 
-	thawed  bool // this try goes on from a checkpoint
+	thawed  bool // this try goes on in an instance that was frozen
 	replays bool // no checkpoint is used any more
+	stays   bool // its instance is not evicted, because it is too large
 
 	mu   sync.Mutex
 	rec  *recorder // of the try that runs now
@@ -85,7 +86,7 @@ func (u *Turn) Run(ctx context.Context) {
 			continue
 		}
 		var odd *NondeterminismError
-		if u.thawed && doubtful(err) {
+		if u.doubts() && doubtful(err) {
 			u.distrust("odd", err)
 			try--
 			continue
@@ -163,13 +164,26 @@ func (u *Turn) once(ctx context.Context) error {
 	if err := rec.collect(); err != nil {
 		return err
 	}
-	if from != nil {
-		return u.finish(x, mod.Thaw(tctx, x, from))
+	if from == nil {
+		if err := x.begin(); err != nil {
+			return err
+		}
 	}
-	if err := x.begin(); err != nil {
-		return err
+	for {
+		var end sandbox.Ending
+		if from != nil {
+			end = mod.Thaw(tctx, x, from)
+		} else {
+			end = mod.Run(tctx, x, "")
+		}
+		if !errors.Is(end.Cause, errEvicted) {
+			return u.finish(x, end)
+		}
+		if from, err = u.outside(x, end); err != nil {
+			return err
+		}
+		u.thawed = true
 	}
-	return u.finish(x, mod.Run(tctx, x, ""))
 }
 
 // prepare makes the execution, from the run's checkpoint, which it returns, or from its first entry.
@@ -208,7 +222,8 @@ func (u *Turn) prepare(rec *recorder) (x *execution, mod program, from *sandbox.
 	}
 	x.rec, x.idempotency, x.log = rec, fmt.Sprintf("%s/%s", run.Tenant, run.ID), u.guestLog.write
 	_, keeps := u.t.cfg.Store.(checkpointed)
-	rec.x, rec.seq, rec.freezable = x, seq+int64(len(entries)), keeps && mod.Freezable("") == nil
+	rec.keeps = keeps
+	rec.x, rec.seq, rec.freezable = x, seq+int64(len(entries)), !u.stays && mod.Freezable("") == nil
 	for _, e := range entries {
 		rec.written += entrySize(e)
 	}
@@ -238,9 +253,9 @@ func argv0(r journal.Run) string {
 // finish turns an ending into the terminal entry, and checks or writes it.
 func (u *Turn) finish(x *execution, end sandbox.Ending) error {
 	if errors.Is(end.Cause, sandbox.ErrFreeze) {
-		return x.rec.leave(x.rec.leaving, u.checkpointOf(x, end))
+		return u.suspend(x, end)
 	}
-	if u.thawed && end.Failure != nil && end.Failure.Code == abi.CodeTrap {
+	if u.doubts() && end.Failure != nil && end.Failure.Code == abi.CodeTrap {
 		return fmt.Errorf("%w: %w", errTrapped, end.Failure)
 	}
 	e, err := x.terminal(end)

@@ -22,6 +22,8 @@ type budget struct {
 	share   int64            // of one tenant
 	held    map[string]int64 // by tenant that has any
 	waiters list.List        // of *applicant, first come first served
+	// short is told when somebody has to wait, or gets nothing: for how much, and whose guests alone can help.
+	short func(tenant string, need int64)
 }
 
 // maxInstances bounds the instances that live at once: each takes two mappings, and Linux gives a process 65,530.
@@ -49,6 +51,12 @@ func (b *budget) admit(ctx context.Context, tenant string, need int64) (got int6
 	select {
 	case <-a.admitted:
 		return need, nil
+	default:
+		b.missing(tenant, need)
+	}
+	select {
+	case <-a.admitted:
+		return need, nil
 	case <-ctx.Done():
 	}
 	b.mu.Lock()
@@ -61,6 +69,34 @@ func (b *budget) admit(ctx context.Context, tenant string, need int64) (got int6
 		b.next() // it may have stood in the way of a smaller one
 	}
 	return 0, ctx.Err()
+}
+
+// missing tells that a tenant needs more than there is for it.
+func (b *budget) missing(tenant string, need int64) {
+	if b.short == nil {
+		return
+	}
+	b.mu.Lock()
+	if b.mayHave(tenant, need) {
+		tenant = ""
+	}
+	b.mu.Unlock()
+	b.short(tenant, need)
+}
+
+// wanting is what the first in line waits for.
+func (b *budget) wanting() (tenant string, need int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	first := b.waiters.Front()
+	if first == nil {
+		return "", 0
+	}
+	a := first.Value.(*applicant)
+	if b.mayHave(a.tenant, a.need) {
+		return "", max(1, a.need-b.bytes)
+	}
+	return a.tenant, a.need
 }
 
 // mayHave says whether a tenant may have so much more.

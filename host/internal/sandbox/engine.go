@@ -114,7 +114,10 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	if e.rt, err = newRuntime(ctx, rc); err != nil {
 		return nil, errors.Join(err, e.Close(ctx))
 	}
-	e.folder = newFolder()
+	e.folder = newFolder(e.forRuns, e.forActivities)
+	for _, b := range []*budget{e.forRuns, e.forActivities} {
+		b.short = func(tenant string, need int64) { e.folder.evict(b, tenant, need) }
+	}
 	return e, nil
 }
 

@@ -21,6 +21,7 @@ type folder struct {
 	mu     sync.Mutex
 	guests map[*instance]bool // that live
 	looks  atomic.Int64
+	rests  atomic.Int64 // waits that have begun
 	folded atomic.Int64 // memories that are
 	stop   chan struct{}
 	done   sync.WaitGroup
@@ -30,11 +31,13 @@ type folder struct {
 type fold struct {
 	mu      sync.Mutex
 	resting bool
-	since   int64 // the look after which it began to wait
+	since   int64        // the look after which it began to wait
+	asked   bool         // to be frozen, in this wait
+	began   atomic.Int64 // when it began to wait, as a time that only grows
 	patch   []byte
 }
 
-func newFolder() *folder {
+func newFolder(budgets ...*budget) *folder {
 	f := &folder{guests: map[*instance]bool{}, stop: make(chan struct{})}
 	f.done.Go(func() {
 		tick := time.NewTicker(foldEvery)
@@ -43,6 +46,7 @@ func newFolder() *folder {
 			select {
 			case <-tick.C:
 				f.look()
+				f.serve(budgets...)
 			case <-f.stop:
 				return
 			}
@@ -97,7 +101,9 @@ func (in *instance) rest() {
 	}
 	in.fold.mu.Lock()
 	defer in.fold.mu.Unlock()
-	in.fold.resting, in.fold.since = true, in.mod.engine.folder.looks.Load()
+	folder := in.mod.engine.folder
+	in.fold.resting, in.fold.since = true, folder.looks.Load()
+	in.fold.began.Store(folder.rests.Add(1))
 }
 
 // wake brings back the memory as it was.
@@ -107,7 +113,7 @@ func (in *instance) wake() {
 	}
 	in.fold.mu.Lock()
 	defer in.fold.mu.Unlock()
-	in.fold.resting = false
+	in.fold.resting, in.fold.asked = false, false
 	if in.fold.patch != nil {
 		in.linear.mapped.unfold(in.fold.patch)
 		in.fold.patch = nil

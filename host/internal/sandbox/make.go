@@ -164,6 +164,7 @@ func (in *instance) grown(more int64) {
 	if over := in.used - in.reserved; over > 0 {
 		if !in.budget.grow(in.entry.Tenant, over) {
 			in.mod.learn(min(2*in.used, overhead+int64(in.linear.limit)))
+			in.budget.missing(in.entry.Tenant, over)
 			in.stop(ErrPressure)
 		}
 		in.reserved += over
