@@ -88,6 +88,8 @@ type Reader interface {
 	Arrivals(ctx context.Context, t tenant.ID, run RunID, after int64) ([]Arrival, error)
 	// Published returns a run's values by key. Returns ErrNotFound and ErrPayload.
 	Published(ctx context.Context, t tenant.ID, run RunID) ([]Published, error)
+	// Checkpoint returns an open run's checkpoint. Returns ErrNotFound when it has none, too.
+	Checkpoint(ctx context.Context, t tenant.ID, run RunID) (Checkpoint, error)
 }
 
 // Claim is one run that a node has been given.
@@ -144,7 +146,8 @@ type Claimer interface {
 	// owner and token are the lease's, and the node's lease has not expired by the database's clock;
 	// otherwise ErrFenced. Entries must start at the run's NextSeq: when they are there already with the same
 	// content, written under this token, the commit is a repeat and succeeds; with other content it is ErrConflict.
-	// Times and the wake-up are stored with microseconds. A transition that State.Can forbids is ErrState.
+	// Times and the wake-up are stored with microseconds. A transition that State.Can forbids is ErrState, a checkpoint of more
+	// than MaxCheckpoint bytes ErrQuota. A repeat is recognised without its checkpoint.
 	// Returns the state that the run has afterwards: Next.State, or Ready when an arrival came in between.
 	Commit(ctx context.Context, l Lease, b Batch) (State, error)
 	// Mail returns, for the runs that the node owns and that have something in their inbox beyond the

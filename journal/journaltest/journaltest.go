@@ -47,6 +47,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"Transition", testTransition},
 		{"Stash", testStash},
 		{"Observe", testObserve},
+		{"Checkpoint", testCheckpoint},
 		{"Published", testPublished},
 		{"Mail", testMail},
 		{"Hints", testHints},

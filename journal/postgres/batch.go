@@ -32,8 +32,14 @@ func normalise(b journal.Batch) (journal.Batch, error) {
 		return b, err
 	}
 	b.Published = lastPublished(b.Published)
+	if c := b.Checkpoint; c != nil && len(c.Packed) > journal.MaxCheckpoint {
+		return b, fmt.Errorf("a checkpoint of %d bytes, more than %d: %w", len(c.Packed), journal.MaxCheckpoint, journal.ErrQuota)
+	}
 	if b.Next == nil {
 		return b, nil
+	}
+	if b.Next.State.Terminal() {
+		b.Checkpoint = nil
 	}
 	n := *b.Next
 	if n.State == journal.Running || !journal.Running.Can(n.State) {
@@ -160,6 +166,9 @@ func weight(b journal.Batch) int {
 	}
 	if b.Next != nil {
 		n += len(b.Next.Output) + len(b.Next.Failure)
+	}
+	if b.Checkpoint != nil {
+		n += len(b.Checkpoint.Packed)
 	}
 	return n
 }

@@ -13,6 +13,7 @@ func groupStatement(group []*commit) (sql string, args []any) {
 	var as stashRows
 	var os observedRows
 	var ps publishedRows
+	var ks checkpointColumns
 	large := false
 	for i, c := range group {
 		n := int64(i + 1)
@@ -34,8 +35,11 @@ func groupStatement(group []*commit) (sql string, args []any) {
 		for _, p := range c.batch.Published {
 			ps.add(n, p, c.packed)
 		}
+		if c.batch.Checkpoint != nil {
+			ks.add(n, *c.batch.Checkpoint)
+		}
 	}
-	if !large && len(as.batch)+len(os.batch)+len(ps.batch) == 0 {
+	if !large && len(as.batch)+len(os.batch)+len(ps.batch)+len(ks.batch) == 0 {
 		if len(group) == 1 {
 			return oneSQL, append(bs.one(), es.args()...)
 		}
@@ -46,10 +50,26 @@ func groupStatement(group []*commit) (sql string, args []any) {
 	args = append(args, os.args()...)
 	args = append(args, ps.args()...)
 	if !large {
-		return wholeSQL, args
+		return wholeSQL, append(args, ks.args()...)
 	}
-	return largeSQL, append(args, largeArgs(group)...)
+	return largeSQL, append(append(args, largeArgs(group)...), ks.args()...)
 }
+
+// checkpointColumns are the columns of k in the statement.
+type checkpointColumns struct {
+	batch, seq []int64
+	key        []string
+	packed     [][]byte
+}
+
+func (r *checkpointColumns) add(batch int64, c journal.Checkpoint) {
+	r.batch = append(r.batch, batch)
+	r.seq = append(r.seq, c.Seq)
+	r.key = append(r.key, c.Key)
+	r.packed = append(r.packed, c.Packed)
+}
+
+func (r *checkpointColumns) args() []any { return []any{r.batch, r.seq, r.key, r.packed} }
 
 // batchRows are the columns of b in the statement.
 type batchRows struct {

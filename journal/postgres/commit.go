@@ -27,6 +27,7 @@ type result struct {
 	state   journal.State
 	written bool // false: the fence did not let it pass
 	ended   journal.Ended
+	forget  bool // the run has ended and had a checkpoint
 	err     error
 }
 

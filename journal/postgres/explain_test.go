@@ -52,6 +52,7 @@ var filling = []string{
 		SELECT r.tenant, r.no, n, 0, 1, now(), 1, 1, 1, 'effect', 'e' FROM reprise.runs r, generate_series(100, 104) n WHERE r.workflow <> 'order'`,
 	`INSERT INTO reprise.inbox (tenant, run, pos, at, op, open, kind, id, name)
 		SELECT r.tenant, r.no, n, now(), -1, n = 1002, 'signal', convert_to('x' || n, 'UTF8'), 'n' FROM reprise.runs r, generate_series(1000, 1002) n WHERE r.workflow <> 'order'`,
+	`INSERT INTO reprise.checkpoints (tenant, run, seq, key, packed) SELECT r.tenant, r.no, 1, 'k', 'x' FROM reprise.runs r WHERE r.workflow <> 'order'`,
 	`INSERT INTO reprise.published (tenant, run, at, key) SELECT r.tenant, r.no, now(), 'p' FROM reprise.runs r WHERE r.workflow <> 'order'`,
 	`INSERT INTO reprise.payloads (tenant, digest, size, codec, bytes, check_at)
 		SELECT t, sha256(convert_to(n::text, 'UTF8')), 70000, 0, 'x', CASE WHEN n % 50 = 0 THEN now() + interval '1 hour' END
@@ -98,6 +99,12 @@ func everything(t *testing.T) (*fixture, map[string][]any) {
 	ignore(s.Entries(ctx, acme, ls[1].Run, 0, 10))
 	ignore(s.Arrivals(ctx, acme, l.Run, 0))
 	ignore(s.Published(ctx, acme, l.Run))
+	ignore(s.Checkpoint(ctx, acme, l.Run))
+	_, err = s.Commit(ctx, ls[1], journal.Batch{Entries: entries(1, 1), Checkpoint: &journal.Checkpoint{Seq: 2, Packed: []byte("x")}})
+	f.must(err)
+	_, err = s.Commit(ctx, ls[1], journal.Batch{Next: &journal.Transition{State: journal.Completed}})
+	f.must(err)
+	f.forgotten(ls[1])
 	for _, filter := range lists {
 		ignore(s.Runs(ctx, acme, filter))
 	}
@@ -164,58 +171,60 @@ func TestEveryPlan(t *testing.T) {
 		name    string
 		indexes []string
 	}{
-		oneSQL:           {"commit", []string{"runs_pkey"}},
-		entriesOnlySQL:   {"commits", []string{"runs_pkey"}},
-		wholeSQL:         {"whole commit", []string{"runs_pkey", "inbox_pkey"}},
-		largeSQL:         {"commit of large payloads", []string{"runs_pkey", "inbox_pkey", "payloads_pkey"}},
-		explainSQL:       {"explain commit", []string{"runs_pkey"}},
-		createSQL:        {"create", []string{"modules_pkey"}},
-		beginSQL:         {"begin", []string{"modules_pkey", "aliases_pkey"}},
-		createLargeSQL:   {"create with a large input", []string{"modules_pkey", "payloads_pkey"}},
-		inTheWaySQL:      {"in the way", []string{"runs_idempotency_key", "runs_key", "runs_pkey"}},
-		signalSQL:        {"signal", []string{"runs_pkey", "inbox_pkey"}},
-		signalLargeSQL:   {"large signal", []string{"runs_pkey", "inbox_pkey", "payloads_pkey"}},
-		explainSignalSQL: {"explain signal", []string{"runs_pkey", "inbox_pkey", "inbox_open"}},
-		lockRunSQL:       {"lock run", []string{"runs_pkey"}},
-		cancelAtOnceSQL:  {"cancel at once", []string{"runs_pkey"}},
-		cancelRequestSQL: {"cancel", []string{"runs_pkey"}},
-		resumeSQL:        {"resume", []string{"runs_pkey"}},
-		runSQL:           {"run", []string{"runs_pkey"}},
-		manyRunsSQL:      {"runs", []string{"runs_pkey"}},
-		runThereSQL:      {"run is there", []string{"runs_pkey"}},
-		entriesSQL:       {"entries", []string{"runs_pkey", "entries_pkey", "payloads_pkey"}},
-		arrivalsSQL:      {"arrivals", []string{"runs_pkey", "inbox_open"}},
-		publishedSQL:     {"published", []string{"runs_pkey", "published_pkey"}},
-		payloadsSQL:      {"payloads", []string{"payloads_pkey"}},
-		list("all"):      {"list", []string{"runs_pkey"}},
-		list("ended"):    {"list ended", []string{"runs_ended"}},
-		list("held"):     {"list held", []string{"runs_held"}},
-		list("ready"):    {"list ready", nil}, // many are: the newest are found sooner by runs_pkey
-		list("running"):  {"list running", nil},
-		list("workflow"): {"list by workflow", []string{"runs_workflow"}},
-		list("key"):      {"list by key", []string{"runs_of_key"}},
-		claimSQL:         {"claim", []string{"runs_pkey", "runs_ready", "runs_waiting", "runs_waiting_of", "runs_running"}},
-		mailSQL:          {"mail", []string{"runs_running"}},
-		sweepNodesSQL:    {"sweep nodes", []string{"runs_running"}},
-		listNodesSQL:     {"nodes", []string{"runs_running"}},
-		retireSQL:        {"retire", []string{"runs_finished"}},
-		clearSQL:         {"clear", []string{"removed_pkey", "entries_pkey", "inbox_pkey", "published_pkey", "payload_names_run", "payloads_pkey"}},
-		sweepPickSQL:     {"sweep: pick", []string{"payloads_check"}},
-		sweepSQL:         {"sweep", []string{"payload_names_pkey", "inbox_pkey", "published_pkey", "payloads_pkey"}},
-		deleteRunSQL:     {"delete", []string{"runs_pkey"}},
-		setAliasSQL:      {"set alias", []string{"aliases_pkey", "modules_pkey"}},
-		aliasHistorySQL:  {"history", []string{"aliases_pkey"}},
-		manyAliasesSQL:   {"aliases", []string{"aliases_pkey"}},
-		listAliasesSQL:   {"list aliases", nil}, // half of the table is the tenant's
-		moduleSQL:        {"module", []string{"modules_pkey"}},
-		moduleBytesSQL:   {"module bytes", []string{"module_bytes_pkey"}},
-		listModulesSQL:   {"list modules", nil},
-		putModuleSQL:     {"put module", nil},
-		endNamesakesSQL:  {"end namesakes", nil}, // nodes are few
-		registerSQL:      {"register", nil},
-		heartbeatSQL:     {"heartbeat", nil},
-		unregisterSQL:    {"unregister", nil},
-		nowSQL:           {"now", nil},
+		oneSQL:               {"commit", []string{"runs_pkey"}},
+		entriesOnlySQL:       {"commits", []string{"runs_pkey"}},
+		wholeSQL:             {"whole commit", []string{"runs_pkey", "inbox_pkey"}},
+		largeSQL:             {"commit of large payloads", []string{"runs_pkey", "inbox_pkey", "payloads_pkey"}},
+		explainSQL:           {"explain commit", []string{"runs_pkey"}},
+		createSQL:            {"create", []string{"modules_pkey"}},
+		beginSQL:             {"begin", []string{"modules_pkey", "aliases_pkey"}},
+		createLargeSQL:       {"create with a large input", []string{"modules_pkey", "payloads_pkey"}},
+		inTheWaySQL:          {"in the way", []string{"runs_idempotency_key", "runs_key", "runs_pkey"}},
+		signalSQL:            {"signal", []string{"runs_pkey", "inbox_pkey"}},
+		signalLargeSQL:       {"large signal", []string{"runs_pkey", "inbox_pkey", "payloads_pkey"}},
+		explainSignalSQL:     {"explain signal", []string{"runs_pkey", "inbox_pkey", "inbox_open"}},
+		lockRunSQL:           {"lock run", []string{"runs_pkey"}},
+		cancelAtOnceSQL:      {"cancel at once", []string{"runs_pkey"}},
+		cancelRequestSQL:     {"cancel", []string{"runs_pkey"}},
+		resumeSQL:            {"resume", []string{"runs_pkey"}},
+		runSQL:               {"run", []string{"runs_pkey"}},
+		manyRunsSQL:          {"runs", []string{"runs_pkey"}},
+		runThereSQL:          {"run is there", []string{"runs_pkey"}},
+		entriesSQL:           {"entries", []string{"runs_pkey", "entries_pkey", "payloads_pkey"}},
+		arrivalsSQL:          {"arrivals", []string{"runs_pkey", "inbox_open"}},
+		publishedSQL:         {"published", []string{"runs_pkey", "published_pkey"}},
+		checkpointSQL:        {"checkpoint", []string{"runs_pkey", "checkpoints_pkey"}},
+		forgetCheckpointsSQL: {"forget checkpoints", []string{"runs_pkey", "checkpoints_pkey"}},
+		payloadsSQL:          {"payloads", []string{"payloads_pkey"}},
+		list("all"):          {"list", []string{"runs_pkey"}},
+		list("ended"):        {"list ended", []string{"runs_ended"}},
+		list("held"):         {"list held", []string{"runs_held"}},
+		list("ready"):        {"list ready", nil}, // many are: the newest are found sooner by runs_pkey
+		list("running"):      {"list running", nil},
+		list("workflow"):     {"list by workflow", []string{"runs_workflow"}},
+		list("key"):          {"list by key", []string{"runs_of_key"}},
+		claimSQL:             {"claim", []string{"runs_pkey", "runs_ready", "runs_waiting", "runs_waiting_of", "runs_running"}},
+		mailSQL:              {"mail", []string{"runs_running"}},
+		sweepNodesSQL:        {"sweep nodes", []string{"runs_running"}},
+		listNodesSQL:         {"nodes", []string{"runs_running"}},
+		retireSQL:            {"retire", []string{"runs_finished"}},
+		clearSQL:             {"clear", []string{"removed_pkey", "entries_pkey", "inbox_pkey", "published_pkey", "payload_names_run", "payloads_pkey", "checkpoints_pkey"}},
+		sweepPickSQL:         {"sweep: pick", []string{"payloads_check"}},
+		sweepSQL:             {"sweep", []string{"payload_names_pkey", "inbox_pkey", "published_pkey", "payloads_pkey"}},
+		deleteRunSQL:         {"delete", []string{"runs_pkey"}},
+		setAliasSQL:          {"set alias", []string{"aliases_pkey", "modules_pkey"}},
+		aliasHistorySQL:      {"history", []string{"aliases_pkey"}},
+		manyAliasesSQL:       {"aliases", []string{"aliases_pkey"}},
+		listAliasesSQL:       {"list aliases", nil}, // half of the table is the tenant's
+		moduleSQL:            {"module", []string{"modules_pkey"}},
+		moduleBytesSQL:       {"module bytes", []string{"module_bytes_pkey"}},
+		listModulesSQL:       {"list modules", nil},
+		putModuleSQL:         {"put module", nil},
+		endNamesakesSQL:      {"end namesakes", nil}, // nodes are few
+		registerSQL:          {"register", nil},
+		heartbeatSQL:         {"heartbeat", nil},
+		unregisterSQL:        {"unregister", nil},
+		nowSQL:               {"now", nil},
 	}
 	for sql := range sent {
 		if _, ok := want[sql]; !ok {
@@ -246,7 +255,7 @@ func TestEveryPlan(t *testing.T) {
 }
 
 // large are the tables that no statement may read whole.
-var large = []string{"runs", "entries", "inbox", "published", "payloads", "payload_names", "module_bytes"}
+var large = []string{"runs", "entries", "inbox", "published", "payloads", "payload_names", "module_bytes", "checkpoints"}
 
 func (f *fixture) explain(sql string, args ...any) (plan []byte) {
 	f.Helper()

@@ -57,6 +57,10 @@ name AS (
   DELETE FROM reprise.payload_names WHERE ctid = ANY (ARRAY(SELECT n.ctid FROM picked p CROSS JOIN LATERAL (
     SELECT n.ctid FROM reprise.payload_names n WHERE n.tenant = p.tenant AND n.run = p.run LIMIT 5000) n LIMIT 5000)) RETURNING tenant, digest
 ),
+checkpoint AS (
+  DELETE FROM reprise.checkpoints WHERE ctid = ANY (ARRAY(SELECT c.ctid FROM picked p CROSS JOIN LATERAL (
+    SELECT c.ctid FROM reprise.checkpoints c WHERE c.tenant = p.tenant AND c.run = p.run LIMIT 1) c))
+),
 resting AS MATERIALIZED ( -- in one order, so that two calls do not wait for each other
   SELECT x.tenant, x.digest FROM (SELECT DISTINCT name.tenant, name.digest FROM name) n
   JOIN reprise.payloads x ON x.tenant = n.tenant AND x.digest = n.digest

@@ -18,7 +18,7 @@ import (
 // not its timer.
 const runColumns = `r.tenant, r.id, r.key, r.idempotency_key, r.workflow, r.digest, r.entry, r.input_held, r.input_large,
   r.state, r.reason, r.waiting, r.output_held, r.output_large, r.failure_held, r.failure_large, r.attempts,
-  r.owner, r.token, r.next_seq, r.inbox_pos, r.cancel_requested,
+  r.owner, r.token, r.next_seq, r.inbox_pos, CASE WHEN r.finished_at IS NULL THEN r.checkpoint_seq ELSE 0 END, r.cancel_requested,
   CASE WHEN r.state = 'waiting' THEN r.wake_at END, r.created_at, r.updated_at, r.finished_at`
 
 // heldRun is a run as its row holds it: what is large is a digest.
@@ -67,7 +67,7 @@ func (w *runRow) into() []any {
 	r := &w.r
 	return []any{&w.tenant, &w.id, &w.key, &w.idempotencyKey, &w.workflow, &w.digest, &w.entry, &r.Input, &r.large.input,
 		&w.state, &r.Reason, &r.Waiting, &r.Output, &r.large.output, &r.Failure, &r.large.failure, &r.Attempts,
-		&r.Owner, &r.Token, &r.NextSeq, &r.InboxPos, &r.CancelRequested,
+		&r.Owner, &r.Token, &r.NextSeq, &r.InboxPos, &r.CheckpointSeq, &r.CancelRequested,
 		&w.wake, &w.created, &w.updated, &w.finished}
 }
 

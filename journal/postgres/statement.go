@@ -57,7 +57,7 @@ const fenceWhere = `
     AND (r.state = 'running') IS TRUE AND (r.owner = b.node) IS TRUE AND r.token = b.token
     AND (b.entries = 0 OR r.next_seq = b.first_seq)
     AND b.node IN (SELECT live.id FROM live)
-  RETURNING b.n, r.tenant, r.no, r.state, r.token, r.updated_at, r.inbox_pos, r.cancel_requested`
+  RETURNING b.n, r.tenant, r.no, r.state, r.token, r.updated_at, r.inbox_pos, r.cancel_requested, r.checkpoint_seq`
 
 const insertEntries = `
 entry AS (
@@ -70,7 +70,7 @@ entry AS (
 )`
 
 const groupTail = `
-SELECT n, state, updated_at, inbox_pos, cancel_requested FROM fence`
+SELECT n, state, updated_at, inbox_pos, cancel_requested, checkpoint_seq FROM fence`
 
 // c leaves out what is there already, so that a repeated stash moves nothing, and what the guest has
 // seen, so that it does not come back. Only the run's owner stashes, so what c read is still so when
@@ -91,7 +91,8 @@ c AS MATERIALIZED (
 
 const fenceSetInbox = `,
     inbox_pos = r.inbox_pos + (SELECT count(*) FROM c WHERE c.n = b.n),
-    queued_bytes = r.queued_bytes - coalesce((SELECT seen.bytes FROM seen WHERE seen.n = b.n), 0)`
+    queued_bytes = r.queued_bytes - coalesce((SELECT seen.bytes FROM seen WHERE seen.n = b.n), 0),
+    checkpoint_seq = coalesce((SELECT k.seq FROM k WHERE k.n = b.n), r.checkpoint_seq)`
 
 // seen sums the payloads of the signals that leave the queue. Nobody but the run's owner closes an arrival, and
 // it names only what it has read, so what this reads is still so when the fence holds. Primary keys: runs, inbox.
@@ -108,10 +109,16 @@ seen AS MATERIALIZED (
   GROUP BY o.n
 ),`
 
+// k has a row for each checkpoint.
+const checkpointRows = `
+k AS MATERIALIZED (
+  SELECT * FROM unnest({$60|$44}::bigint[], {$61|$45}::bigint[], {$62|$46}::text[], {$63|$47}::bytea[]) AS k(n, seq, key, packed)
+),`
+
 const fenceReturnInbox = `,
     r.inbox_pos - (SELECT count(*) FROM c WHERE c.n = b.n) AS old_pos`
 
-// Primary keys: inbox, published. A row is written once in a statement, so what is stashed and observed
+// Primary keys: inbox, published, checkpoints. A row is written once in a statement, so what is stashed and observed
 // in one batch is written closed. The entry keeps what an outcome said; of a signal the payload stays,
 // to compare a repeat with.
 const writeOthers = `,
@@ -137,6 +144,11 @@ published AS (
   SELECT f.tenant, f.no, v.key, v.value, clock.now{, v.value_large}
   FROM unnest($41::bigint[], $42::bytea[], $43::bytea[]{, $49::boolean[]}) AS v(n, key, value{, value_large}) JOIN fence f USING (n) CROSS JOIN clock
   ON CONFLICT (tenant, run, key) DO UPDATE SET value_held = excluded.value_held, value_large = excluded.value_large, at = excluded.at
+),
+kept AS (
+  INSERT INTO reprise.checkpoints AS c (tenant, run, seq, key, packed)
+  SELECT f.tenant, f.no, k.seq, k.key, k.packed FROM k JOIN fence f USING (n)
+  ON CONFLICT (tenant, run) DO UPDATE SET seq = excluded.seq, key = excluded.key, packed = excluded.packed
 )`
 
 // Runs are locked when the first name is known, since DISTINCT reads all of the fence.
@@ -162,7 +174,7 @@ WITH `
     AND (r.state = 'running') IS TRUE AND (r.owner = b.node) IS TRUE AND r.token = b.token
     AND (b.entries = 0 OR r.next_seq = b.first_seq)
     AND live.id = b.node AND NOT live.ended AND live.timeline = clock.timeline AND live.expires_at > clock.now
-  RETURNING 1::bigint AS n, r.tenant, r.no, r.state, r.token, r.updated_at, r.inbox_pos, r.cancel_requested),`
+  RETURNING 1::bigint AS n, r.tenant, r.no, r.state, r.token, r.updated_at, r.inbox_pos, r.cancel_requested, r.checkpoint_seq),`
 )
 
 // Most groups hold nothing but entries and transitions, and their statement is shorter.
@@ -173,7 +185,7 @@ var (
 	largeSQL       = choose(true, wholeParts+groupPayloads+groupTail)
 )
 
-const wholeParts = groupHead + changedStash + seenSignals + fenceSet + fenceSetInbox + fenceWhere + fenceReturnInbox + `),` +
+const wholeParts = groupHead + changedStash + seenSignals + checkpointRows + fenceSet + fenceSetInbox + fenceWhere + fenceReturnInbox + `),` +
 	insertEntries + writeOthers
 
 // choose makes a statement with or without large payloads of a text in which {a|b} is a with and b without.

@@ -77,6 +77,7 @@ func (s *Store) writeGroup(group []*commit) {
 		}
 		return
 	}
+	var ended []journal.Lease
 	for i, c := range group {
 		switch {
 		case isState(err, uniqueViolation): // only entries have a key that may be in the way, and no group is left here
@@ -85,7 +86,13 @@ func (s *Store) writeGroup(group []*commit) {
 			c.done <- result{err: err}
 		default:
 			c.done <- results[i]
+			if results[i].forget {
+				ended = append(ended, c.lease)
+			}
 		}
+	}
+	if len(ended) > 0 {
+		s.forgetCheckpoints(ended)
 	}
 }
 
@@ -103,13 +110,14 @@ func (s *Store) execGroup(ctx context.Context, group []*commit) ([]result, error
 		var n int64
 		var at pgtype.Timestamptz
 		var ended journal.Ended
+		var checkpoint int64
 		r := result{written: true}
-		if err := rows.Scan(&n, &r.state, &at, &ended.InboxPos, &ended.CancelRequested); err != nil {
+		if err := rows.Scan(&n, &r.state, &at, &ended.InboxPos, &ended.CancelRequested, &checkpoint); err != nil {
 			return nil, err
 		}
 		if r.state.Terminal() {
 			ended.At = fromTime(at)
-			r.ended = ended
+			r.ended, r.forget = ended, checkpoint > 0
 		}
 		results[n-1] = r
 	}

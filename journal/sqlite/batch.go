@@ -33,6 +33,9 @@ func (t *tx) writeBatch(r *leasedRun, l journal.Lease, b journal.Batch, set *pay
 			return fmt.Errorf("publish: %w", err)
 		}
 	}
+	if err := t.keepCheckpoint(r.n, b); err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
 	if b.Next != nil {
 		return k.release(r, *b.Next, seen, releaseDigest(b))
 	}

@@ -38,10 +38,13 @@ func (t *tx) commit(l journal.Lease, b journal.Batch, set *payload.Set) (journal
 	if !dense(b.Entries) {
 		return "", journal.ErrConflict
 	}
+	if c := b.Checkpoint; c != nil && len(c.Packed) > journal.MaxCheckpoint {
+		return "", fmt.Errorf("a checkpoint of %d bytes, more than %d: %w", len(c.Packed), journal.MaxCheckpoint, journal.ErrQuota)
+	}
 	if len(b.Entries) > 0 && b.Entries[0].Seq != r.NextSeq {
 		return t.repeatHeld(l.Tenant, r, b)
 	}
-	if len(b.Entries)+len(b.Stash)+len(b.Observed)+len(b.Published) == 0 && b.Next == nil {
+	if len(b.Entries)+len(b.Stash)+len(b.Observed)+len(b.Published) == 0 && b.Next == nil && b.Checkpoint == nil {
 		return r.State, nil // it asked whether the lease holds
 	}
 	if err := t.writeBatch(&r, l, b, set); err != nil {

@@ -145,6 +145,9 @@ func (t *tx) cancel(r run, reason string) error {
 // cancelAtOnce ends a run that no guest will run to its end.
 func (t *tx) cancelAtOnce(r run, reason string) error {
 	now := micro(t.now)
+	if err := t.keepCheckpoint(r.n, journal.Batch{Next: &journal.Transition{State: journal.Cancelled}}); err != nil {
+		return err
+	}
 	_, err := t.exec(`UPDATE runs SET state = 'cancelled', cancel_requested = 1, reason = '', waiting = '', due_at = NULL,
 		updated_at = ?, finished_at = ? WHERE n = ?`, now, now, r.n)
 	if err == nil {

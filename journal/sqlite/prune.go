@@ -130,7 +130,7 @@ func (t *tx) forget(n int64) error {
 	if err != nil {
 		return err
 	}
-	for _, text := range []string{clearNames, `DELETE FROM inputs WHERE run = ?`, `DELETE FROM results WHERE run = ?`, `DELETE FROM runs WHERE n = ?`} {
+	for _, text := range []string{clearNames, `DELETE FROM inputs WHERE run = ?`, `DELETE FROM results WHERE run = ?`, `DELETE FROM checkpoints WHERE run = ?`, `DELETE FROM runs WHERE n = ?`} {
 		if _, err := t.exec(text, n); err != nil {
 			return err
 		}
