@@ -47,6 +47,11 @@ func (b *engineBench) suspends() {
 		}
 		b.freezing(freeze, row, saving)
 	}
+	file, err := builtGo("torture", "-buildmode=c-shared", "-ldflags=-s -w")
+	b.must(err)
+	m, err := begin(ctx, e, file, fromShared)
+	b.must(err)
+	b.freezing(freeze, "go", m)
 }
 
 // hot compares calls of a function that could wait and does not.

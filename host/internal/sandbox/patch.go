@@ -36,7 +36,7 @@ func (im *image) patchOf(memory []byte, at []int, page int) []byte {
 		im.fill(whole)
 		base = func(into []byte, at int) { copy(into, whole[at:]) }
 	}
-	var patch []byte
+	patch := make([]byte, 0, len(at)*page/4) // most pages have little that is new
 	block := func(at int) {
 		base(was, at)
 		patch = appendPatch(patch, memory[at:at+blockBytes], was, at)
