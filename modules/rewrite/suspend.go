@@ -65,7 +65,7 @@ type suspend struct {
 	state      uint32 // the global
 	imported   int    // functions of the module's own imports
 	globals    []binary.GlobalType
-	total      int    // bytes added
+	total      int // bytes added
 }
 
 func suspending(w *binary.Writer, m *binary.Module, o Suspend, info *Info) pass {
