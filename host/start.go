@@ -29,7 +29,7 @@ func (h *Host) StartRun(ctx context.Context, t tenant.ID, req StartRun) (journal
 // start makes the run: for this node when it has room, and then what is known of the workflow's name need not be new, for
 // the store checks it; else, or when queue says so, for whichever node is first.
 func (h *Host) start(ctx context.Context, t tenant.ID, req StartRun, queue bool) (run journal.Run, created bool, err error) {
-	place, here := h.sched.Reserve(t)
+	place, here := h.sched.Reserve(ctx, t)
 	if here && queue {
 		place.Release()
 		here = false

@@ -1,6 +1,9 @@
 package sched
 
 import (
+	"context"
+	"time"
+
 	"reprise/journal"
 	"reprise/tenant"
 )
@@ -14,11 +17,17 @@ type Place struct {
 	Node string
 }
 
+// claimFor bounds how long a start waits for a claim that is under way: some times as long as one takes.
+const claimFor = 50 * time.Millisecond
+
 // Reserve keeps a place for a run of a tenant. ok is false when the node takes no work, or has no room, or runs that were
-// there before are due and have not been claimed.
-func (d *Dispatcher) Reserve(t tenant.ID) (p *Place, ok bool) {
+// there before are due and have not been claimed. What a claim that is under way brings comes first.
+func (d *Dispatcher) Reserve(ctx context.Context, t tenant.ID) (p *Place, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if !d.claimed(ctx) {
+		return nil, false
+	}
 	switch {
 	case d.turns == nil, d.draining, d.lapsed != nil, d.behind:
 		return nil, false
@@ -28,6 +37,32 @@ func (d *Dispatcher) Reserve(t tenant.ID) (p *Place, ok bool) {
 	}
 	d.count(t, 1)
 	return &Place{d: d, tenant: t, Node: d.node.ID}, true
+}
+
+// claimed waits until no claim is under way; false when that takes too long. It is called with mu held, and lets go of it.
+func (d *Dispatcher) claimed(ctx context.Context) bool {
+	if d.claiming == nil {
+		return true
+	}
+	late := time.NewTimer(claimFor)
+	defer late.Stop()
+	for d.claiming != nil {
+		claiming := d.claiming
+		d.mu.Unlock()
+		waits := true
+		select {
+		case <-claiming:
+		case <-late.C:
+			waits = false
+		case <-ctx.Done():
+			waits = false
+		}
+		d.mu.Lock()
+		if !waits {
+			return d.claiming == nil
+		}
+	}
+	return true
 }
 
 // Run executes a run that has begun under Node.

@@ -65,9 +65,10 @@ type Dispatcher struct {
 	held     map[tenant.ID]int // runs here by tenant, those that begin included
 	total    int               // of held
 	draining bool
-	lapsed   error // why the node has no lease now
-	behind   bool  // the last claim left runs that are due, or there was none yet
-	starved  bool  // somebody found no room
+	lapsed   error         // why the node has no lease now
+	behind   bool          // the last claim left runs that are due, or there was none yet
+	starved  bool          // somebody found no room
+	claiming chan struct{} // not nil while a claim may bring runs; closed when they are counted
 
 	active int // turns that are executing, also those that lost their run, and runs that begin
 	idle   *sync.Cond
@@ -185,19 +186,12 @@ func (d *Dispatcher) round(ctx context.Context) time.Duration {
 		if !ok {
 			return next
 		}
-		found, err := d.cfg.Store.Claim(ctx, node, want)
+		found, err := d.claim(ctx, node, want)
 		if err != nil {
 			d.claimFailed(ctx, node, err)
 			return next
 		}
-		d.cfg.Clock.Set(found.Now)
-		for _, c := range found.Claims {
-			d.run(c, false)
-		}
 		more := len(found.Claims) >= want.Limit
-		d.mu.Lock()
-		d.behind = more && (want.Limit > 0 || d.behind)
-		d.mu.Unlock()
 		if found.NextDue >= 0 && !more {
 			next = min(next, max(found.NextDue, soonest))
 		}
@@ -209,6 +203,27 @@ func (d *Dispatcher) round(ctx context.Context) time.Duration {
 	return next
 }
 
+// claim takes what is due and runs it.
+func (d *Dispatcher) claim(ctx context.Context, node string, want journal.Want) (journal.Claims, error) {
+	found, err := d.cfg.Store.Claim(ctx, node, want)
+	if err == nil {
+		d.cfg.Clock.Set(found.Now)
+		for _, c := range found.Claims {
+			d.run(c, false)
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err == nil && want.Limit > 0 {
+		d.behind = len(found.Claims) >= want.Limit
+	}
+	if d.claiming != nil {
+		close(d.claiming)
+		d.claiming = nil
+	}
+	return found, err
+}
+
 // want is what the node has room for; ok is false when it may not claim at all.
 func (d *Dispatcher) want() (w journal.Want, node string, ok bool) {
 	d.mu.Lock()
@@ -217,6 +232,9 @@ func (d *Dispatcher) want() (w journal.Want, node string, ok bool) {
 		return w, "", false
 	}
 	w = journal.Want{Limit: min(max(d.cfg.MaxRunning-d.total, 0), atOnce), Held: maps.Clone(d.held), PerTenant: d.cfg.MaxPerTenant}
+	if w.Limit > 0 {
+		d.claiming = make(chan struct{})
+	}
 	d.starved = w.Limit == 0
 	for _, n := range d.held {
 		d.starved = d.starved || n >= d.cfg.MaxPerTenant
