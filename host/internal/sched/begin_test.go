@@ -124,7 +124,7 @@ func TestNoPlaceWithoutALease(t *testing.T) {
 		time.Sleep(time.Minute)
 		b.refuse(t, "the lease has lapsed", "acme")
 		p.Run(begins(p, 1, "acme"))
-		time.Sleep(time.Millisecond)
+		synctest.Wait()
 		if f := b.all()[0]; f.err != context.Canceled {
 			t.Errorf("the run of a place of before: got %v, want it cancelled", f.err)
 		}
