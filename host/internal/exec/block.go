@@ -105,7 +105,7 @@ var errFreezing = fmt.Errorf("suspending: %w", sandbox.ErrFreeze)
 // worthFreezing says whether the next turn would have to replay so much that a checkpoint is worth its row.
 func (r *recorder) worthFreezing() bool {
 	every := r.t.cfg.Checkpoints.Every
-	return r.freezable && r.keeps && every > 0 && r.seq-r.last >= every
+	return r.freezable && every > 0 && r.seq-r.last >= every
 }
 
 // flush makes durable what is not: entries, outcomes that the guest has not looked at, published values,

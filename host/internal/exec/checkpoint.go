@@ -12,7 +12,6 @@ import (
 	"reprise/host/internal/sandbox"
 	"reprise/journal"
 	"reprise/modules"
-	"reprise/tenant"
 )
 
 // Checkpoints says when runs are written as checkpoints, and how far these are trusted.
@@ -24,19 +23,11 @@ type Checkpoints struct {
 	Verify int64
 }
 
-// checkpointed is what a store keeps of checkpoints, when it does.
-type checkpointed interface {
-	Checkpoint(ctx context.Context, t tenant.ID, run journal.RunID) (journal.Checkpoint, error)
-}
-
 // checkpointKey names everything that a checkpoint is bound to but its journal: the module, what is done to modules, and the
 // image that its memory is relative to. It does not depend on the engine.
 func checkpointKey(x *execution, f *sandbox.Frozen) string {
 	return fmt.Sprintf("1/%s/%d/%s/%s", x.digest, x.pin.Pipeline, f.Kind, f.Image)
 }
-
-// maxCheckpoint leaves the store room for more.
-const maxCheckpoint = journal.MaxCheckpoint
 
 // saved is a run as a checkpoint has it.
 type saved struct {
@@ -75,7 +66,7 @@ func (x *execution) checkpoint(p *checkpoint.Packer, f *sandbox.Frozen) (*journa
 	if err != nil {
 		return nil, err
 	}
-	if len(packed) > maxCheckpoint {
+	if len(packed) > journal.MaxCheckpoint {
 		return nil, fmt.Errorf("%w: it would have %d bytes", checkpoint.ErrNoUse, len(packed))
 	}
 	return &journal.Checkpoint{Seq: x.rec.seq, Key: checkpointKey(x, f), Packed: packed}, nil
@@ -126,14 +117,13 @@ func readSaved(fields []byte, run journal.Run) (*saved, error) {
 
 // saved finds the checkpoint that the turn can go on from; nil when it has to replay from the first entry.
 func (u *Turn) saved(rec *recorder, mod program) *saved {
-	store, keeps := u.t.cfg.Store.(checkpointed)
-	if u.claim.Run.CheckpointSeq == 0 || u.replays || !keeps {
+	if u.claim.Run.CheckpointSeq == 0 || u.replays {
 		return nil
 	}
 	begin := time.Now()
 	var c journal.Checkpoint
 	err := rec.persist(func(ctx context.Context) (err error) {
-		c, err = store.Checkpoint(ctx, u.claim.Run.Tenant, u.claim.Run.ID)
+		c, err = u.t.cfg.Store.Checkpoint(ctx, u.claim.Run.Tenant, u.claim.Run.ID)
 		return err
 	})
 	var s *saved

@@ -28,6 +28,7 @@ type Store interface {
 	Commit(ctx context.Context, l journal.Lease, b journal.Batch) (journal.State, error)
 	Entries(ctx context.Context, t tenant.ID, run journal.RunID, from int64, limit int) ([]journal.Entry, error)
 	Arrivals(ctx context.Context, t tenant.ID, run journal.RunID, after int64) ([]journal.Arrival, error)
+	Checkpoint(ctx context.Context, t tenant.ID, run journal.RunID) (journal.Checkpoint, error)
 	Module(ctx context.Context, t tenant.ID, d modules.Digest) (modules.Module, error)
 	ModuleBytes(ctx context.Context, t tenant.ID, d modules.Digest) ([]byte, error)
 	Alias(ctx context.Context, t tenant.ID, name string) (modules.Alias, error)

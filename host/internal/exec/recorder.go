@@ -57,7 +57,6 @@ type recorder struct {
 	durable   int64                     // entries that the store is known to have
 
 	freezable  bool                // the run's instance can be frozen
-	keeps      bool                // the store takes checkpoints
 	last       int64               // seq of the newest checkpoint
 	leaving    *journal.Transition // how the turn ends when the instance is frozen
 	resting    waitSet             // what the guest was evicted in

@@ -221,8 +221,6 @@ func (u *Turn) prepare(rec *recorder) (x *execution, mod program, from *sandbox.
 		x = newExecution(run, run.Digest, pin, entries)
 	}
 	x.rec, x.idempotency, x.log = rec, fmt.Sprintf("%s/%s", run.Tenant, run.ID), u.guestLog.write
-	_, keeps := u.t.cfg.Store.(checkpointed)
-	rec.keeps = keeps
 	rec.x, rec.seq, rec.freezable = x, seq+int64(len(entries)), !u.stays && mod.Freezable("") == nil
 	for _, e := range entries {
 		rec.written += entrySize(e)
