@@ -112,7 +112,7 @@ func failpoints(t testing.TB) []string {
 // scenario runs the whole program once, killing the host at a point, and returns what came out and how
 // often the host died there.
 func scenario(t testing.TB, s *shop, journal, mode, point string) (outcome, int) {
-	flags := []string{"--allow-host", s.host(), "--hold-for", "50ms", "--lease-ttl", "3s"}
+	flags := []string{"--allow-host", s.host(), "--hold-for", "50ms", "--lease-ttl", "3s", "--checkpoint-every", "2", "--checkpoint-verify", "2"}
 	n := newNode(t, journal, "n1", flags...)
 	n.program = reprise // what is durable does not depend on the race detector, which takes ten times as long
 	var standby *node

@@ -46,7 +46,7 @@ func newHost(cfg Config, dir, journal, name, ledger string) (*hostProcess, error
 	h := &hostProcess{name: name, program: cfg.Program, dir: dir, log: log}
 	h.args = []string{"serve", "--journal", journal, "--node", name, "--http", "127.0.0.1:0", "--addr-file", h.addrFile(),
 		"--allow-host", ledger, "--cache-dir", filepath.Join(dir, "cache"), "--lease-ttl", cfg.LeaseTTL.String(), "--poll", "100ms",
-		"--hold-for", "50ms", "--drain-timeout", "2s",
+		"--hold-for", "50ms", "--drain-timeout", "2s", "--checkpoint-every", "3", "--checkpoint-verify", "4",
 		// Runs of a soak see many hosts die: none of them is the reason.
 		"--max-attempts", "1000000"}
 	return h, nil

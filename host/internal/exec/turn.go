@@ -210,6 +210,7 @@ func (u *Turn) prepare(rec *recorder) (x *execution, mod program, from *sandbox.
 	if u.thawed = s != nil; u.thawed {
 		x, from = newExecution(run, run.Digest, s.pin, entries), s.frozen
 		x.m, x.cur.base, rec.written = s.machine, s.seq, s.written
+		u.log().Debug("goes on from its checkpoint", "seq", s.seq, "entries", len(entries), "bytes", s.packed)
 	} else {
 		pin, err := u.t.pinned(entries)
 		if err != nil {
