@@ -153,6 +153,9 @@ func (d *driver) tell(r *Report) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	d.findings = append(d.findings, c.findings...)
+	if n := differences(d.s.hosts); n > 0 {
+		odd = append(odd, fmt.Sprintf("%d checkpoints were not what a replay gave", n))
+	}
 	for _, text := range odd {
 		d.report(wrong, "%s", text)
 	}

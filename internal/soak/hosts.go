@@ -201,6 +201,15 @@ func takeovers(hosts []*hostProcess) int {
 	return n
 }
 
+// differences counts what the hosts' logs tell of checkpoints that were not what a replay gave.
+func differences(hosts []*hostProcess) int {
+	n := 0
+	for _, h := range hosts {
+		n += countInFile(h.log.Name(), `"A CHECKPOINT IS NOT WHAT REPLAY GIVES"`)
+	}
+	return n
+}
+
 func countInFile(path, text string) int {
 	f, err := os.Open(path)
 	if err != nil {
