@@ -118,8 +118,16 @@ func everything(t *testing.T) (*fixture, map[string][]any) {
 	_, _, err = s.SetAlias(ctx, acme, "order", f.digest)
 	f.must(err)
 	ignore(s.Alias(ctx, acme, "order"))
-	_, _, err = s.Begin(ctx, journal.Run{Tenant: acme, ID: journal.NewRunID(), Workflow: "order", Digest: f.digest}, l.Node, journal.Entry{})
-	f.must(err)
+	begins := func() *begin {
+		return &begin{run: journal.Run{Tenant: acme, ID: journal.NewRunID(), Workflow: "order", Digest: f.digest}, node: l.Node}
+	}
+	for _, bs := range [][]*begin{{begins()}, {begins(), begins()}} {
+		got, err := s.beginMany(ctx, bs)
+		f.must(err)
+		if len(got) != len(bs) {
+			f.Fatalf("got %d runs, want %d", len(got), len(bs))
+		}
+	}
 	ignore(s.AliasHistory(ctx, acme, "order"))
 	ignore(s.Aliases(ctx, acme))
 	ignore(s.Module(ctx, acme, f.digest))
@@ -177,7 +185,8 @@ func TestEveryPlan(t *testing.T) {
 		largeSQL:             {"commit of large payloads", []string{"runs_pkey", "inbox_pkey", "payloads_pkey"}},
 		explainSQL:           {"explain commit", []string{"runs_pkey"}},
 		createSQL:            {"create", []string{"modules_pkey"}},
-		beginSQL:             {"begin", []string{"modules_pkey", "aliases_pkey"}},
+		beginOneSQL:          {"begin", []string{"modules_pkey", "aliases_pkey"}},
+		beginSQL:             {"begins", []string{"modules_pkey", "aliases_pkey"}},
 		createLargeSQL:       {"create with a large input", []string{"modules_pkey", "payloads_pkey"}},
 		inTheWaySQL:          {"in the way", []string{"runs_idempotency_key", "runs_key", "runs_pkey"}},
 		signalSQL:            {"signal", []string{"runs_pkey", "inbox_pkey"}},
