@@ -25,7 +25,10 @@ import (
 )
 
 // torture builds testdata/guests/torture once.
-var torture = sync.OnceValues(func() ([]byte, error) {
+var torture = sync.OnceValues(func() ([]byte, error) { return builtGo("torture") })
+
+// builtGo builds a guest of testdata/guests with the installed toolchain.
+func builtGo(name string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "reprise-guest-")
 	if err != nil {
 		return nil, err
@@ -33,12 +36,12 @@ var torture = sync.OnceValues(func() ([]byte, error) {
 	defer os.RemoveAll(dir)
 	out := filepath.Join(dir, "guest.wasm")
 	cmd := exec.Command("go", "build", "-trimpath", "-buildmode=c-shared", "-ldflags=-s -w", "-o", out, ".")
-	cmd.Dir, cmd.Env = "../../../testdata/guests/torture", append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "GOFLAGS=-buildvcs=false", "GOWORK=off")
+	cmd.Dir, cmd.Env = filepath.Join("../../../testdata/guests", name), append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "GOFLAGS=-buildvcs=false", "GOWORK=off")
 	if said, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build the Go guest: %w\n%s", err, said)
 	}
 	return os.ReadFile(out)
-})
+}
 
 // tortured is a run of the torture guest, whose effects fail once each, so that the run is suspended at each of them too.
 func tortured(t *testing.T, c Checkpoints) *harness {
