@@ -1,5 +1,5 @@
 # Everything goes through this file: `make help` lists the targets.
-# A machine needs Go, git and make; `make test` installs Postgres, emulators of other processors and, for the race
+# A machine needs Go, git and make; `make test` installs Postgres, emulators of other processors, npm and, for the race
 # detector, a C compiler from the distribution's packages when they are absent.
 
 SHELL       := /bin/bash
@@ -24,6 +24,10 @@ help: ## list the targets
 build: ## build bin/reprise
 	go build -ldflags '$(LDFLAGS)' -o bin/reprise ./cmd/host
 
+.PHONY: engine
+engine: deps ## make bin/engine-js.wasm, the JavaScript engine of `reprise build`, from a registry package (npm)
+	scripts/engine bin/engine-js.wasm
+
 .PHONY: run
 run: build ## the main job: an order survives the death of its host, on the embedded store
 	go build -o bin/shop ./examples/order-saga/shop
@@ -32,8 +36,9 @@ run: build ## the main job: an order survives the death of its host, on the embe
 .PHONY: test
 # The race detector looks at whatever shares memory. Left out of its pass are tests of whole processes that take minutes: what
 # runs in those is raced by the tests of its own packages.
-test: deps build ## install what is missing, then every test, with and without the race detector
+test: deps build engine ## install what is missing, then every test, with and without the race detector
 	go vet ./...
+	node .cache/engine/current/node_modules/typescript/bin/tsc -p guest-sdk/ts
 	go test -count=1 -timeout $(TIMEOUT) ./...
 	cd guest-sdk/go && go vet ./... && go test -count=1 -timeout $(TIMEOUT) ./...
 	cd bench && go vet ./...
@@ -44,7 +49,7 @@ soak: deps build ## random programs on hosts that are killed and frozen, for SEC
 	bin/reprise soak --seconds $(or $(SECONDS),60) $(if $(SEED),--seed $(SEED))
 
 .PHONY: deps
-deps: ## install Postgres, qemu-user and a C compiler from the distribution's packages when absent (as root)
+deps: ## install Postgres, qemu-user, npm and a C compiler from the distribution's packages when absent (as root)
 	@scripts/deps
 
 .PHONY: verify

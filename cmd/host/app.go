@@ -22,6 +22,7 @@ func (p *program) app() *cli.App {
 		Commands: []*cli.Command{
 			p.dev(),
 			p.serve(),
+			p.build(),
 			group("module", "upload and look at modules", p.moduleCheck(), p.modulePush(), p.moduleList(), p.moduleShow(),
 				p.moduleSign(), p.moduleKeygen()),
 			group("run", "start runs and look after them",

@@ -134,5 +134,9 @@ func hintFor(err error) string {
 	if errors.As(err, &unreachable) {
 		return "start a host with reprise dev, or name one with --addr or REPRISE_ADDR"
 	}
+	var engine *noEngineError
+	if errors.As(err, &engine) {
+		return "make engine in the sources of reprise writes it to bin/" + engineName + " (needs npm); copy it there, or name it with --engine or REPRISE_ENGINE"
+	}
 	return ""
 }

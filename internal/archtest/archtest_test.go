@@ -42,7 +42,8 @@ var edges = map[string][]string{
 	"host/api":                 {"abi", "tenant", "modules", "journal", "host", "host/api/wire", "host/internal/gate"},
 	"host/api/wire":            {},
 	"host/client":              {"host/api/wire"},
-	"cmd/host":                 {"abi", "tenant", "modules", "modules/watch", "journal", "journal/sqlite", "journal/postgres", "host", "host/api", "host/api/wire", "host/client", "host/effect", "host/effect/http", "internal/failpoint", "internal/soak"},
+	"cmd/host":                 {"abi", "tenant", "modules", "modules/watch", "journal", "journal/sqlite", "journal/postgres", "host", "host/api", "host/api/wire", "host/client", "host/effect", "host/effect/http", "internal/failpoint", "internal/soak", "guest-sdk/ts"},
+	"guest-sdk/ts":             {},
 	"internal/failpoint":       {},
 	"internal/pgserver":        {},
 	"internal/pgtest":          {"internal/pgserver"},
@@ -64,6 +65,7 @@ var owners = map[string][]string{
 	"github.com/klauspost/compress":    {"journal/internal/payload", "host/internal/checkpoint"},
 	"github.com/pressly/goose/v3":      {"journal/sqlite", "journal/postgres"},
 	"github.com/danielgtaylor/huma/v2": {"host/api"},
+	"github.com/evanw/esbuild":         {"guest-sdk/ts"},
 }
 
 // stdOnly lists packages that import the standard library alone.

@@ -1,0 +1,49 @@
+import "./globals";
+import { encode, Failure } from "./failure";
+import * as host from "./host";
+import { find, manifest } from "./registry";
+import { json, listen, runSignal, text, turn } from "./requests";
+
+// The entry of a bundle: `reprise build` imports this, then the program, then calls start.
+
+function failed(error: unknown): void {
+  host.fail(encode(error));
+  host.ended(false);
+}
+
+const hooks = globalThis as any;
+hooks.__crash = failed;
+hooks.__turn = (): void => turn(() =>
+  failed(new Failure("deadlock", "the program waits for a promise that nothing can settle any more")));
+
+function parsed(payload: string): unknown {
+  try {
+    return json(payload);
+  } catch (cause) {
+    throw new Failure("invalid_input", `the input is not JSON: ${cause}`, { retryable: false, cause });
+  }
+}
+
+function result(value: unknown): string {
+  try {
+    return text(value);
+  } catch (cause) {
+    throw new Failure("invalid_output", `the result is no JSON: ${cause}`, { retryable: false, cause });
+  }
+}
+
+/** start does what this instance was made for. */
+export function start(): void {
+  const kind = host.entryKind();
+  if (kind === host.DESCRIBE) {
+    host.output(manifest());
+    host.ended(true);
+    return;
+  }
+  listen();
+  (async () => {
+    const value = await find(kind, host.entry())(parsed(host.input()), { signal: runSignal });
+    host.output(result(value));
+    host.ended(true);
+  })().catch(failed);
+}

@@ -1,0 +1,24 @@
+import * as host from "./host";
+import { text } from "./requests";
+
+/** Which run this is. */
+export interface RunInfo {
+  run: string;
+  tenant: string;
+  workflow: string;
+  key: string;
+  module: string;
+  /** Of an activity, from 1. */
+  attempt?: number;
+}
+
+/** info is what the host says of the run. */
+export function info(): RunInfo {
+  return JSON.parse(host.info());
+}
+
+/** publish sets a value that readers of the run see. The last value of a key wins. */
+export function publish(key: string, value: unknown): void {
+  if (!key) throw new TypeError("publish: the key is empty");
+  host.publish(key, text(value));
+}

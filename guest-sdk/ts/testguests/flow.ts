@@ -1,0 +1,131 @@
+// The program of internal/e2e's tests of TypeScript: each way in which a workflow may wait, and what it finds around it.
+import { activity, Failure, http, info, isCancelled, nonRetryable, publish, signal, sleep, within, workflow, type Context } from "reprise";
+import { boom } from "./lib/boom";
+
+const double = activity("double", async (n: number) => n * 2);
+const hang = activity("hang", async () => sleep("1h"), { timeout: "2h" });
+const decline = activity("decline", async (why: string) => {
+  throw nonRetryable(new Failure("declined", why, { details: { limit: 9 } }));
+}, { retry: { attempts: 5, backoff: 1 } });
+const flaky = activity("flaky", async () => {
+  const { attempt = 0 } = info();
+  if (attempt < 3) throw new Error(`attempt ${attempt}`);
+  return attempt;
+}, { retry: { attempts: 5, backoff: "1ms" } });
+
+interface Flow { first: number[]; all: number[]; race: string; caught: unknown; flaky: number; timer: string; signals: string[] }
+
+// flow waits in every way, one after another, so that its journal is the same whatever crashes.
+workflow("flow", async (input: { from: number }): Promise<Flow> => {
+  const first = [await double(input.from)];
+  first.push(await double(first[0]!));
+  const all = await Promise.all([1, 2, 3].map((n) => double(n)));
+
+  const losers = new AbortController();
+  const race = await Promise.race([hang(undefined, { signal: losers.signal }).then(() => "hang"), sleep("20ms").then(() => "timer")]);
+  losers.abort();
+
+  let caught: unknown;
+  try {
+    await decline("no money");
+  } catch (e) {
+    if (!(e instanceof Failure)) throw e;
+    caught = { code: e.code, message: e.message, details: e.details };
+  }
+  const attempts = await flaky(null);
+  const before = Date.now();
+  const timer = await new Promise<string>((resolve) => setTimeout(() => resolve(Date.now() - before >= 30 ? "late enough" : "too early"), 30));
+  publish("stage", "signals");
+  const signals = [await signal<string>("go"), await signal<string>("go")];
+  return { first, all, race, caught, flaky: attempts, timer, signals };
+});
+
+// cancelled waits to be cancelled, and undoes.
+workflow("cancelled", async (_: unknown, run: Context) => {
+  try {
+    await signal("never");
+  } catch (e) {
+    publish("undone", { by: await double(21), cancelled: isCancelled(e), aborted: run.signal.aborted });
+    throw e;
+  }
+});
+
+workflow("within", async () => {
+  try {
+    await within("20ms", (signal) => hang(undefined, { signal }));
+  } catch (e) {
+    return (e as Failure).code;
+  }
+});
+
+workflow("aborts", async () => {
+  const reasons: string[] = [];
+  for (const signal of [AbortSignal.timeout(10), AbortSignal.abort(new Error("mine")), AbortSignal.any([AbortSignal.timeout(5)])]) {
+    await sleep("1h", { signal }).catch((e) => reasons.push(`${e.name}: ${e.message}`));
+  }
+  return reasons;
+});
+
+workflow("broken", async () => {
+  await sleep(1);
+  boom(null);
+});
+
+workflow("overflows", async () => {
+  const deep = (n: number): number => deep(n + 1) + 1;
+  try {
+    return deep(0);
+  } catch (e) {
+    return (e as Error).name;
+  }
+});
+
+workflow("stuck", () => new Promise(() => {}));
+
+workflow("draws", async () => {
+  const drawn = { random: Math.random(), uuid: crypto.randomUUID(), at: new Date().toISOString() };
+  await double(Math.floor(drawn.random * 1e9)); // a replay that draws otherwise does not match its journal
+  return drawn;
+});
+
+workflow("fetches", async (url: string) => {
+  try {
+    await http({ url, json: { "é": 1 } });
+  } catch (e) {
+    return (e as Failure).code;
+  }
+});
+
+workflow("ticks", async () => {
+  let n = 0;
+  await new Promise<void>((done) => {
+    const id = setInterval(() => {
+      if (++n === 3) clearInterval(id), done();
+    }, 5);
+    clearTimeout(setTimeout(() => { n = 100; }, 1));
+  });
+  return n;
+});
+
+workflow("globals", () => {
+  console.log("a line", { of: ["the", "log"] }, new Map([[1, 2n]]));
+  const cyclic: any = { date: new Date(0), map: new Map([[1, new Set([2])]]), bytes: new Uint8Array([1, 2]) };
+  cyclic.self = cyclic;
+  const cloned = structuredClone(cyclic);
+  let refused = "";
+  try {
+    structuredClone(() => 1);
+  } catch (e) {
+    refused = (e as Error).name;
+  }
+  return {
+    utf8: [...new TextEncoder().encode("é😀\ud800")],
+    text: new TextDecoder().decode(new Uint8Array([0xef, 0xbb, 0xbf, 0xc3, 0xa9, 0xf0, 0x9f, 0x98, 0x80, 0xff, 0xe2, 0x82])),
+    clone: [cloned !== cyclic, cloned.self === cloned, cloned.date.getTime(), cloned.map.get(1).has(2), [...cloned.bytes]],
+    refused,
+    uuid: /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/.test(crypto.randomUUID()),
+    base64: [btoa("\u00ffab"), atob("/2Fi").length],
+    zone: new Date(0).getTimezoneOffset(),
+    language: [[3, 1, 2].toSorted(), Object.groupBy(["a", "bb"], (s) => s.length), 2n ** 70n === 1180591620717411303424n],
+  };
+});

@@ -1,0 +1,173 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"reprise/host/client"
+)
+
+// script builds a TypeScript program with the command that users have, once. The engine is made when it is not there yet.
+var script = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "reprise-ts-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	engine, out := filepath.Join(dir, "engine-js.wasm"), filepath.Join(dir, "flow.wasm")
+	for _, args := range [][]string{
+		{"../../scripts/engine", engine},
+		{reprise, "build", "../../guest-sdk/ts/testguests/flow.ts", "--engine", engine, "-o", out},
+	} {
+		if b, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, b)
+		}
+	}
+	return os.ReadFile(out)
+})
+
+// flowNode starts a node that has the program.
+func flowNode(t *testing.T, crashAt string) *node {
+	t.Helper()
+	wasm, err := script()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := newNode(t, filepath.Join(t.TempDir(), "reprise.db"), "n1", "--hold-for", "1ms", "--lease-ttl", "3s")
+	n.program = reprise
+	n.startArmed(crashAt)
+	n.call("push", func(ctx context.Context, c *client.Client) error {
+		_, err := c.PushModule(ctx, "flow", wasm, "")
+		return err
+	})
+	return n
+}
+
+// TestScriptIsCrashedAtEveryWait kills the host after each turn's end and each entry that a TypeScript workflow makes it write,
+// the first, the second and so on until none is left, and compares output and journal with those of a run that nothing disturbed.
+func TestScriptIsCrashedAtEveryWait(t *testing.T) {
+	s := newShop(t)
+	want, deaths := flow(t, s, "")
+	if deaths != 0 || !strings.Contains(want.Output, `"race":"timer"`) || want.CancelledState != "cancelled" || len(want.Journal) < 10 {
+		t.Fatalf("without faults: %d deaths, %+v", deaths, want)
+	}
+	for _, point := range []string{"exec.suspended", "store.commit.append.after"} {
+		met := 0
+		for ; ; met++ {
+			crashAt := fmt.Sprintf("%s:%d", point, met+1)
+			got, deaths := flow(t, s, crashAt)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Fatalf("%s: not as without faults (-want +got):\n%s", crashAt, diff)
+			}
+			if deaths == 0 {
+				break
+			}
+		}
+		t.Logf("%s was met %d times", point, met)
+		if met < 3 {
+			t.Errorf("%s was met %d times, want some for each kind of wait", point, met)
+		}
+	}
+}
+
+// flow runs the program's two long workflows, one of which is cancelled.
+func flow(t *testing.T, s *shop, crashAt string) (got outcome, deaths int) {
+	n := flowNode(t, crashAt)
+	main := startRun(n, "flow", "flow", `{"from":3}`)
+	other := startRun(n, "flow", "cancelled", ``)
+	n.eventually("wait for the signal", waits(main, "signal go"))
+	n.eventually("wait for the cancellation", waits(other, "signal never"))
+	n.call("cancel", func(ctx context.Context, c *client.Client) error {
+		_, err := c.Cancel(ctx, other, "enough")
+		return err
+	})
+	for i, payload := range []string{`"one"`, `"two"`} {
+		n.call("signal", func(ctx context.Context, c *client.Client) error {
+			_, err := c.Signal(ctx, main, "go", fmt.Sprint("go-", i), []byte(payload))
+			return err
+		})
+	}
+	for run, to := range map[string]func(state, output string){
+		main:  func(_, output string) { got.Output = output },
+		other: func(state, _ string) { got.CancelledState = state },
+	} {
+		n.eventually("the end", func(ctx context.Context, c *client.Client) (bool, error) {
+			r, err := c.Run(ctx, run)
+			to(r.State, string(r.Output))
+			return ended(r), err
+		})
+		replays(n, run)
+	}
+	got.Journal, got.CancelledJournal = journalOf(n, s, main), journalOf(n, s, other)
+	n.terminate()
+	if n.crashed() {
+		n.deaths++
+	}
+	return got, n.deaths
+}
+
+func replays(n *node, run string) {
+	n.t.Helper()
+	n.call("replay", func(ctx context.Context, c *client.Client) error {
+		r, err := c.Replay(ctx, run, "")
+		if err == nil && !r.OK {
+			err = errors.New(r.Mismatch)
+		}
+		return err
+	})
+}
+
+func TestScripts(t *testing.T) {
+	n := flowNode(t, "")
+	for _, tc := range []struct{ entry, input, output, failure string }{
+		{entry: "within", output: `"timeout"`},
+		{entry: "aborts", output: `["TimeoutError: The operation timed out.","Error: mine","TimeoutError: The operation timed out."]`},
+		{entry: "ticks", output: `3`},
+		{entry: "overflows", output: `"RangeError"`},
+		{entry: "fetches", input: `"http://127.0.0.1:1/"`, output: `"egress_denied"`},
+		{entry: "broken", failure: `"stack":"    at boom (lib/boom.ts:6:3)\n    at \u003canonymous\u003e (flow.ts:71:8)"`},
+		{entry: "broken", input: `{`, failure: `"code":"invalid_input"`},
+		{entry: "stuck", failure: `"code":"deadlock"`},
+		{entry: "draws"},
+		{entry: "globals", output: `{"utf8":[195,169,240,159,152,128,239,191,189],"text":"é😀��","clone":[true,true,0,true,[1,2]],` +
+			`"refused":"TypeError","uuid":true,"base64":["/2Fi",3],"zone":0,"language":[[1,2,3],{"1":["a"],"2":["bb"]},true]}`},
+	} {
+		t.Run(tc.entry, func(t *testing.T) {
+			var id string
+			n.call("start", func(ctx context.Context, c *client.Client) error {
+				r, err := c.StartRun(ctx, client.StartRun{Workflow: "flow", Entry: tc.entry, Input: []byte(tc.input)})
+				id = r.ID
+				return err
+			})
+			n.eventually("the end", func(ctx context.Context, c *client.Client) (bool, error) {
+				r, err := c.Run(ctx, id)
+				if err != nil || !ended(r) {
+					return false, err
+				}
+				if tc.output != "" && string(r.Output) != tc.output {
+					t.Errorf("got %s %s %s\nwant %s", r.State, r.Output, r.Failure, tc.output)
+				}
+				if failure, err := json.Marshal(r.Failure); tc.failure != "" && (err != nil || !strings.Contains(string(failure), tc.failure)) {
+					t.Errorf("got %s %s, %v\nwant a failure with %s", r.State, failure, err, tc.failure)
+				}
+				return true, nil
+			})
+			replays(n, id)
+		})
+	}
+	log := n.log.String()
+	if want := `a line {\"of\":[\"the\",\"log\"]} {\"Map\":[[1,\"2n\"]]}`; strings.Count(log, want) != 1 {
+		t.Errorf("the log has %q %d times, want once", want, strings.Count(log, want))
+	}
+	n.terminate()
+}
