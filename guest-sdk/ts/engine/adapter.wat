@@ -13,6 +13,7 @@
   (import "qjs" "wasm_malloc" (func $malloc (param i32) (result i32)))
   (import "qjs" "wasm_free" (func $free (param i32)))
   (import "qjs" "qjs_init" (func $qjs_init (result i32)))
+  (import "qjs" "qjs_set_promise_rejection_handler" (func $qjs_set_promise_rejection_handler (param i32)))
   (import "qjs" "qjs_set_max_stack_size" (func $qjs_set_max_stack_size (param i32)))
   (import "qjs" "qjs_eval" (func $qjs_eval (param i32 i32 i32 i32) (result i32)))
   (import "qjs" "qjs_call" (func $qjs_call (param i32 i32 i32 i32) (result i32)))
@@ -54,7 +55,8 @@
   (import "reprise_v1" "log" (func $log (param i32 i32 i32)))
   (import "reprise_v1" "publish" (func $publish (param i32 i32 i32 i32)))
 
-  (global $constants (mut i32) (i32.const 0))  ;; "__reprise", "main.js" at 10, "__turn" at 18, "__crash" at 25, each with a NUL
+  (global $constants (mut i32) (i32.const 0))  ;; "__reprise", "main.js" at 10, "__turn" at 18, "__crash" at 25, "__rejected" at 33, each
+  ;; with a NUL
   (global $args (mut i32) (i32.const 0))       ;; 4 pairs (pointer, length): the strings that a call was given
   (global $watched (mut i32) (i32.const 0))    ;; the handles to wait for, $count of them
   (global $ready (mut i32) (i32.const 0))      ;; those that the last wait gave, from $next to $end
@@ -63,6 +65,7 @@
   (global $requests (mut i32) (i32.const 0))   ;; of those watched, all but handle 0
   (global $next (mut i32) (i32.const 0))
   (global $end (mut i32) (i32.const 0))
+  (global $rejections (mut i32) (i32.const 0)) ;; whether __rejected was told of any since it was asked to tell
   (global $ended (mut i32) (i32.const 0))      ;; 0: the run goes on; 1: it succeeded; 2: it failed
 
   (func $number (param $argv i32) (param $i i32) (result f64)
@@ -255,12 +258,30 @@
 
   ;; What else the engine asks of its surroundings: gas is the host's affair, scripts are one file, and the time zone is UTC.
   (func (export "host_interrupt") (result i32) (i32.const 0))
-  (func (export "host_promise_rejection") (param $promise i32) (param $reason i32) (param $handled i32)
-    (call $qjs_free_value (local.get $promise))
-    (call $qjs_free_value (local.get $reason)))
   (func (export "host_module_normalize") (param i32 i32) (result i32) (i32.const 0))
   (func (export "host_module_load") (param i32 i32) (result i32) (i32.const 0))
   (func (export "host_get_timezone_offset") (param i32 i32) (result i32) (i32.const 0))
+
+  ;; A promise was rejected that nobody waits for, or somebody now waits for one. __rejected(promise, reason) remembers the first,
+  ;; __rejected(promise) forgets it, and __rejected() tells the log of those that are left when no job is.
+  (func (export "host_promise_rejection") (param $promise i32) (param $reason i32) (param $handled i32)
+    (local $argv i32)
+    (local.set $argv (call $malloc (i32.const 8)))
+    (i32.store (local.get $argv) (local.get $promise))
+    (i32.store offset=4 (local.get $argv) (local.get $reason))
+    (call $rejected (select (i32.const 1) (i32.const 2) (local.get $handled)) (local.get $argv))
+    (global.set $rejections (i32.const 1))
+    (call $free (local.get $argv))
+    (call $qjs_free_value (local.get $promise))
+    (call $qjs_free_value (local.get $reason)))
+
+  (func $rejected (param $argc i32) (param $argv i32)
+    (local $function i32)
+    (local.set $function (call $qjs_get_prop_string (call $qjs_get_global) (i32.add (global.get $constants) (i32.const 33))))
+    (if (call $qjs_is_function (local.get $function)) ;; there is none before the SDK is there
+      (then (call $qjs_free_value
+        (call $qjs_call (local.get $function) (call $qjs_get_undefined) (local.get $argc) (local.get $argv)))))
+    (call $qjs_free_value (local.get $function)))
 
   ;; crashed gives the pending exception to __crash, or as a text to the host when there is no such function yet.
   (func $crashed (result i32)
@@ -278,16 +299,18 @@
   ;; load starts the engine and evaluates the script. It returns 0 when that went well.
   (func $load (result i32)
     (local $n i32) (local $script i32) (local $value i32)
-    (global.set $constants (call $malloc (i32.const 40)))
+    (global.set $constants (call $malloc (i32.const 48)))
     (i64.store (global.get $constants) (i64.const 0x7369727065725f5f))
     (i64.store offset=8 (global.get $constants) (i64.const 0x6a2e6e69616d0065))
     (i64.store offset=16 (global.get $constants) (i64.const 0x6e7275745f5f0073))
     (i64.store offset=24 (global.get $constants) (i64.const 0x68736172635f5f00))
-    (i64.store offset=32 (global.get $constants) (i64.const 0x0000000000000000))
+    (i64.store offset=32 (global.get $constants) (i64.const 0x63656a65725f5f00))
+    (i64.store offset=40 (global.get $constants) (i64.const 0x0000000000646574))
     (global.set $args (call $malloc (i32.const 32)))
     (memory.fill (global.get $args) (i32.const 0) (i32.const 32))
     (if (call $qjs_init) (then (unreachable)))
     (call $qjs_set_max_stack_size (i32.const 0x80000))
+    (call $qjs_set_promise_rejection_handler (i32.const 1))
     (drop (call $qjs_set_prop_string (call $qjs_get_global) (global.get $constants)
       (call $qjs_new_host_function (global.get $constants) (i32.const 9) (i32.const 4))))
     (local.set $n (call $asset (i32.add (global.get $constants) (i32.const 10)) (i32.const 7) (i32.const 0) (i32.const 0)))
@@ -325,6 +348,10 @@
     (local.set $function (call $qjs_get_prop_string (call $qjs_get_global) (i32.add (global.get $constants) (i32.const 18))))
     (loop $again
       (if (call $jobs) (then (return (i32.const 1))))
+      (if (global.get $rejections)
+        (then
+          (global.set $rejections (i32.const 0))
+          (call $rejected (i32.const 0) (i32.const 0))))
       (if (global.get $ended) (then (return (i32.eq (global.get $ended) (i32.const 2)))))
       (global.set $next (i32.const 0))
       (global.set $end (i32.const 0))

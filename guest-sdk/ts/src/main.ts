@@ -16,6 +16,18 @@ hooks.__crash = failed;
 hooks.__turn = (): void => turn(() =>
   failed(new Failure("deadlock", "the program waits for a promise that nothing can settle any more")));
 
+const rejected = new Map<unknown, unknown>();
+
+// The engine's adapter calls this: see adapter.wat.
+hooks.__rejected = (...args: [promise?: unknown, reason?: unknown]): void => {
+  if (args.length === 2) rejected.set(...args as [unknown, unknown]);
+  else if (args.length === 1) rejected.delete(args[0]);
+  else {
+    for (const reason of rejected.values()) console.warn("a promise was rejected that nothing waits for:", reason);
+    rejected.clear();
+  }
+};
+
 function parsed(payload: string): unknown {
   try {
     return json(payload);

@@ -80,6 +80,17 @@ workflow("overflows", async () => {
   }
 });
 
+workflow("floats", async () => {
+  (async () => { throw new Error("lost"); })();
+  const late = Promise.reject(new Error("waited for in time"));
+  await Promise.resolve();
+  try {
+    await late;
+  } catch (e) {
+    return (e as Error).message;
+  }
+});
+
 workflow("stuck", () => new Promise(() => {}));
 
 workflow("draws", async () => {
