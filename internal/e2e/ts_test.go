@@ -5,16 +5,21 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"reprise/host"
 	"reprise/host/client"
+	"reprise/journal/sqlite"
+	"reprise/tenant"
 )
 
 // script builds a TypeScript program with the command that users have, once. The engine is made when it is not there yet.
@@ -173,4 +178,44 @@ func TestScripts(t *testing.T) {
 		}
 	}
 	n.terminate()
+}
+
+// TestScriptIsFrozen suspends a script in each of its waits and goes on from a checkpoint, which is compared with a replay each time:
+// the state of a JavaScript program is all in the instance's memory, globals, and one frame.
+func TestScriptIsFrozen(t *testing.T) {
+	wasm, err := script()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	store, err := sqlite.Open(ctx, sqlite.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	h, err := host.New(host.Config{Store: store, CacheDir: cacheDir, Poll: 5 * time.Millisecond, HoldFor: time.Millisecond,
+		CheckpointEvery: 3, CheckpointVerify: 1, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	defer h.Stop(context.Background())
+	if _, err := h.PushModule(ctx, tenant.Default, "flow", wasm, ""); err != nil {
+		t.Fatal(err)
+	}
+	run, _, err := h.StartRun(ctx, tenant.Default, host.StartRun{Workflow: "flow", Entry: "long", Input: []byte("40")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if run, err = h.Result(ctx, tenant.Default, run.ID, patience); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := string(run.Output), `[40,"wait 39",true]`; got != want {
+		t.Errorf("got %s %s %s, want %s", run.State, got, run.Failure, want)
+	}
+	if c := h.Checkpoints(); c.Written == 0 || c.Thawed == 0 || c.Verified == 0 || c.Different != 0 {
+		t.Errorf("got %+v, want checkpoints that were written, gone on from, and like their replays", c)
+	}
 }

@@ -118,6 +118,18 @@ workflow("ticks", async () => {
   return n;
 });
 
+// long holds values of many kinds over many waits, for tests that freeze it in each.
+workflow("long", async (waits: number) => {
+  const drawn: number[] = [], seen = new Map<number, string>(), started = new Date();
+  const count = (function* () { for (let i = 0; ; i++) yield i; })();
+  for (let i = 0; i < waits; i++) {
+    await sleep(5);
+    drawn.push(Math.random());
+    seen.set(count.next().value!, `wait ${i}`);
+  }
+  return [new Set(drawn).size, seen.get(waits - 1), Date.now() - started.getTime() >= 5 * waits];
+});
+
 workflow("globals", () => {
   console.log("a line", { of: ["the", "log"] }, new Map([[1, 2n]]));
   const cyclic: any = { date: new Date(0), map: new Map([[1, new Set([2])]]), bytes: new Uint8Array([1, 2]) };
