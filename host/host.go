@@ -83,6 +83,10 @@ type Config struct {
 	// PruneEvery is about how often what is not kept any longer is removed: runs, the rows of removed runs, payloads that nothing names.
 	// Default 1m.
 	PruneEvery time.Duration
+	// Restored says that the journal was restored from a backup, or is a copy: its open runs have gone on since then, and would do
+	// again what they did. Start then ends every node's registration and pauses every run that is ready, running or waiting, of all
+	// tenants, before it claims anything; each goes on when it is resumed. Every Start does so: set it once, on one node, while no other runs.
+	Restored bool
 	// Logger gets what the host and its guests say. Default: discard.
 	Logger *slog.Logger
 }
@@ -139,6 +143,7 @@ type Host struct {
 	pruner    *prune.Pruner
 	ended     *broadcast
 	known     known
+	held      int // by Start
 	stopOnce  sync.Once
 	stopErr   error
 }
@@ -181,6 +186,11 @@ func New(cfg Config) (*Host, error) {
 
 // Start registers the node and begins to run what is due. After an error the host is unusable.
 func (h *Host) Start(ctx context.Context) error {
+	if h.cfg.Restored {
+		if err := h.hold(ctx); err != nil {
+			return err
+		}
+	}
 	if err := h.sched.Start(ctx); err != nil {
 		return err
 	}

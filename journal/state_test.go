@@ -37,7 +37,7 @@ var meaning = map[State]string{
 	Ready:      "may be claimed now",
 	Running:    "owned by a node, under a lease",
 	Waiting:    "owned by nobody and held nowhere; due at its time or when something arrives",
-	Paused:     "held by an operator",
+	Paused:     "held by an operator, or since the journal was restored from a backup",
 	Blocked:    "cannot go on until an operator acts; the run's reason says why",
 	Completed:  "ended with an output",
 	Failed:     "ended with a failure",

@@ -19,6 +19,7 @@ type Store interface {
 	Claimer
 	Nodes
 	Pruner
+	Holder
 	modules.Store
 	// Close releases the database. It waits for nothing that callers still do.
 	Close() error

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 )
@@ -41,7 +42,8 @@ func group(name, usage string, commands ...*cli.Command) *cli.Command {
 	return &cli.Command{Name: name, Usage: usage, Subcommands: commands, HideHelpCommand: true}
 }
 
-// leaf completes a command that does something: args names its arguments, for the help and the check.
+// leaf completes a command that does something: args names its arguments, for the help and the check. The last ones may be in brackets,
+// and may be left out.
 func leaf(c *cli.Command, args ...string) *cli.Command {
 	for i, a := range args {
 		if i > 0 {
@@ -58,7 +60,7 @@ func leaf(c *cli.Command, args ...string) *cli.Command {
 	}
 	action := c.Action
 	c.Action = func(ctx *cli.Context) error {
-		if ctx.NArg() < len(args) {
+		if ctx.NArg() < len(args) && !strings.HasPrefix(args[ctx.NArg()], "[") {
 			return &usageError{command: c.HelpName, what: fmt.Sprintf("%s is missing", args[ctx.NArg()])}
 		}
 		if ctx.NArg() > len(args) {

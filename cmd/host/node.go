@@ -55,7 +55,7 @@ func (p *program) node(ctx context.Context, s settings) (err error) {
 		_ = server.Close()
 		<-failed
 	}()
-	if err := p.announce(s, listener.Addr()); err != nil {
+	if err := p.announce(s, listener.Addr(), parts.host.Held()); err != nil {
 		return errors.Join(err, parts.stop())
 	}
 	select {
@@ -93,8 +93,8 @@ func (s settings) logger(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: s.logLevel}))
 }
 
-// announce says on stderr that the node is ready, and where. Each line is a word and its value.
-func (p *program) announce(s settings, addr net.Addr) error {
+// announce says on stderr that the node is ready, where, and how many runs it holds of a restored journal. Each line is a word and its value.
+func (p *program) announce(s settings, addr net.Addr, held int) error {
 	title := "node " + s.host.Name
 	if s.mode == "dev" {
 		title = "dev server, not for production"
@@ -107,6 +107,9 @@ func (p *program) announce(s settings, addr net.Addr) error {
 	fmt.Fprintf(p.stderr, "reprise %s   %s\n", version, title)
 	fmt.Fprintf(p.stderr, "  API        %s/v1      token %s\n", base, clean(token))
 	fmt.Fprintf(p.stderr, "  Journal    %s\n", clean(journalText(s.journal)))
+	if s.host.Restored {
+		fmt.Fprintf(p.stderr, "  Restored   %d open runs paused; reprise run resume lets them go on\n", held)
+	}
 	if s.watch != "" {
 		fmt.Fprintf(p.stderr, "  Watching   %s\n", clean(s.watch))
 	}

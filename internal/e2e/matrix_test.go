@@ -93,6 +93,7 @@ func TestCrashMatrix(t *testing.T) {
 var elsewhere = []string{
 	"store.resume.before", "store.resume.after", // TestCrashOfResume
 	"store.delete.before", "store.delete.after", "store.prune.before", "store.prune.after", // TestCrashOfRemoval
+	"store.hold.before", "store.hold.after", // TestCrashOfHold
 }
 
 // failpoints asks the program for its points.

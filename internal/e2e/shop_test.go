@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -95,4 +96,37 @@ func (s *shop) requests(run string) int {
 		}
 	}
 	return most
+}
+
+// holdAnswers keeps the answers to bookings back until answer is called.
+func (s *shop) holdAnswers() (answer func()) {
+	hold := make(chan struct{})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hold = hold
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.hold = nil
+		close(hold)
+	}
+}
+
+// counts is how often each idempotency key was asked for.
+func (s *shop) counts() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.asked)
+}
+
+// keys are those under which a run has booked something whose name begins so.
+func (s *shop) keys(run, prefix string) (keys []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, what := range s.bookings {
+		if strings.Contains(key, run) && strings.HasPrefix(what, prefix) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }

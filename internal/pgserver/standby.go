@@ -33,12 +33,22 @@ func (s *Server) beside() (*Server, error) {
 	return b, nil
 }
 
+// copyTo starts b on a copy of what s has now, as its standby.
 func (s *Server) copyTo(b *Server) error {
+	if err := s.backupTo(b, "-R"); err != nil {
+		return err
+	}
+	return b.Start()
+}
+
+// backupTo fills b with a backup of s, and gives it a port of its own.
+func (s *Server) backupTo(b *Server, options ...string) error {
 	if err := b.giveFolder(); err != nil {
 		return err
 	}
 	backup := filepath.Join(filepath.Dir(s.bin.pgCtl), "pg_basebackup")
-	if err := b.run(backup, "-h", "127.0.0.1", "-p", strconv.Itoa(s.port), "-U", "postgres", "-D", b.data(), "-R", "-X", "stream", "-c", "fast", "--no-sync"); err != nil {
+	args := append([]string{"-h", "127.0.0.1", "-p", strconv.Itoa(s.port), "-U", "postgres", "-D", b.data(), "-X", "stream", "-c", "fast", "--no-sync"}, options...)
+	if err := b.run(backup, args...); err != nil {
 		return err
 	}
 	port, err := freePort()
@@ -46,10 +56,20 @@ func (s *Server) copyTo(b *Server) error {
 		return err
 	}
 	b.port = port
-	if err := b.set("port = " + strconv.Itoa(port)); err != nil {
-		return err
+	return b.set("port = " + strconv.Itoa(port))
+}
+
+// Backup takes a backup of the running server. Start of what it returns is its restoration, on a port of its own; Close removes it.
+func (s *Server) Backup() (*Server, error) {
+	b, err := s.beside()
+	if err != nil {
+		return nil, err
 	}
-	return b.Start()
+	if err := s.backupTo(b); err != nil {
+		b.watch.end()
+		return nil, err
+	}
+	return b, nil
 }
 
 // Promote makes a standby a primary of its own. Whether the server that it followed still runs does not matter.

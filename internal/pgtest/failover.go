@@ -26,6 +26,22 @@ func (c *Cluster) Standby(t testing.TB) *Cluster {
 	return &Cluster{s}
 }
 
+// Backup takes a backup of the cluster. It is restored by Start, and gone when the test ends.
+func (c *Cluster) Backup(t testing.TB) *Cluster {
+	t.Helper()
+	s, err := c.server.Backup()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the restored server's log ends with:\n%s", s.LogTail())
+		}
+		s.Close()
+	})
+	return &Cluster{s}
+}
+
 // Promote makes a standby a primary of its own.
 func (c *Cluster) Promote(t testing.TB) {
 	t.Helper()

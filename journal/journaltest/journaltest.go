@@ -38,6 +38,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"Signal", testSignal},
 		{"Cancel", testCancel},
 		{"Resume", testResume},
+		{"Hold", testHold},
 		{"Claim", testClaim},
 		{"Share", testShare},
 		{"Takeover", testTakeover},

@@ -47,7 +47,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 	actions := map[string]func(*rapid.T){
 		"signal": m.signal, "cancel": m.cancel, "resume": m.resume, "register": m.register, "heartbeat": m.heartbeat,
 		"unregister": m.unregister, "commit again": m.commitAgain, "time passes": m.advance, "time goes back": m.goBack,
-		"restart": m.restart, "prune": m.prune, "delete": m.deleteRun, "": m.check,
+		"restart": m.restart, "prune": m.prune, "delete": m.deleteRun, "hold": m.hold, "": m.check,
 	}
 	for i := range 4 {
 		actions[fmt.Sprint("commit ", i)] = m.commit
@@ -193,6 +193,19 @@ func (m *machine) resume(rt *rapid.T) {
 	_, err := m.f.Store.Resume(m.f.Context(), r.Tenant, r.ID)
 	m.same(rt, "resume", err, m.model.resume(r))
 	m.touched = r
+}
+
+// hold stops everything, now and then: a walk would be mostly that.
+func (m *machine) hold(rt *rapid.T) {
+	if rapid.IntRange(0, 3).Draw(rt, "hold") > 0 {
+		rt.Skip("not now")
+	}
+	for more := true; more; {
+		h, err := m.f.Store.Hold(m.f.Context(), "restored: text", 2)
+		m.same(rt, "hold", err, nil)
+		more = h.More
+	}
+	m.model.hold()
 }
 
 func (m *machine) register(rt *rapid.T) {

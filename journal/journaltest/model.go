@@ -177,6 +177,19 @@ func (m *model) resume(r *modelRun) error {
 	return nil
 }
 
+// hold ends every registration and pauses every run that would move on by itself.
+func (m *model) hold() {
+	for _, n := range m.nodes {
+		n.ended = true
+	}
+	for _, r := range m.runs {
+		if r.State == journal.Ready || r.State == journal.Running || r.State == journal.Waiting {
+			r.State, r.Owner, r.timer, r.release = journal.Paused, "", false, nil
+			r.Token += journal.HoldTokens
+		}
+	}
+}
+
 // claimable lists the runs that a claim may give, oldest due first, and says whether a take-over is
 // among them; the order of those is a store's own.
 func (m *model) claimable() (rs []*modelRun, takeover bool) {

@@ -139,6 +139,7 @@ func everything(t *testing.T) (*fixture, map[string][]any) {
 	node := f.register("n2")
 	ignore(s.Claim(ctx, node, journal.Want{Limit: 10, Held: map[tenant.ID]int{acme: 1}}))
 	f.must(s.Unregister(ctx, node))
+	ignore(s.Hold(ctx, "why", 10))
 	// A store sends these only when it must.
 	for sql, args := range map[string][]any{
 		runThereSQL: {string(acme), uuidOf(l.Run)}, runSQL: {string(acme), uuidOf(l.Run)},
@@ -218,6 +219,10 @@ func TestEveryPlan(t *testing.T) {
 		listNodesSQL:         {"nodes", []string{"runs_running"}},
 		retireSQL:            {"retire", []string{"runs_finished"}},
 		clearSQL:             {"clear", []string{"removed_pkey", "entries_pkey", "inbox_pkey", "published_pkey", "payload_names_run", "payloads_pkey", "checkpoints_pkey"}},
+		endNodesSQL:          {"end nodes", nil}, // nodes are few
+		holdRunningSQL:       {"hold running", []string{"runs_pkey", "runs_running"}},
+		holdWaitingSQL:       {"hold waiting", []string{"runs_pkey", "runs_held"}},
+		holdReadySQL:         {"hold ready", []string{"runs_pkey", "runs_ready"}},
 		sweepPickSQL:         {"sweep: pick", []string{"payloads_check"}},
 		sweepSQL:             {"sweep", []string{"payload_names_pkey", "inbox_pkey", "published_pkey", "payloads_pkey"}},
 		deleteRunSQL:         {"delete", []string{"runs_pkey"}},

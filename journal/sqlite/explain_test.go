@@ -86,6 +86,7 @@ func TestEveryPlan(t *testing.T) {
 		clock.advance(time.Hour)
 	}
 	_ = s.Unregister(ctx, l.Node)
+	ignore(s.Hold(ctx, "why", 10))
 	ignore(s.Register(ctx, "n", time.Hour))
 
 	seen := 0

@@ -35,6 +35,8 @@ var (
 	DeleteAfter  = failpoint.New("store.delete.after")
 	PruneBefore  = failpoint.New("store.prune.before") // on SQLite passed only when runs are removed
 	PruneAfter   = failpoint.New("store.prune.after")  // passed only when runs were removed
+	HoldBefore   = failpoint.New("store.hold.before")  // on SQLite passed only when runs are paused
+	HoldAfter    = failpoint.New("store.hold.after")   // passed only when runs were paused
 
 	ModuleBefore = failpoint.New("store.module.before")
 	ModuleAfter  = failpoint.New("store.module.after")
