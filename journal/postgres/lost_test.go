@@ -126,6 +126,18 @@ func TestEveryCallSurvivesALostAnswer(t *testing.T) {
 		}},
 		{"heartbeat", func() bool { _, err := f.s.Heartbeat(ctx, ls[0].Node, ttl); f.must(err); return true }},
 		{"unregister", func() bool { f.must(f.s.Unregister(ctx, ls[0].Node)); return true }},
+		{"hold: runs", func() bool {
+			_, err := f.s.hold(ctx, holdWaitingSQL, "why", journal.HoldTokens, 10)
+			f.must(err)
+			r, err := f.s.Run(ctx, acme, ls[2].Run)
+			f.must(err)
+			return r.State == journal.Paused && r.Token == 1+journal.HoldTokens
+		}},
+		{"hold: nodes", func() bool {
+			h, err := f.s.Hold(ctx, "why", 10)
+			f.must(err)
+			return h.Runs > 0 && h.More
+		}},
 	} {
 		e.eaten.Store(0)
 		e.armed.Store(1)

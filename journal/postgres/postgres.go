@@ -46,13 +46,16 @@ type Config struct {
 	// Timeout bounds one try of a call, here and on the server. A call ends within twice that, whatever the network and
 	// the server do. Default 15s.
 	Timeout time.Duration
+	// OldTransaction is how long anybody's transaction may keep dead rows from being removed before the log warns of it. Default 10m.
+	OldTransaction time.Duration
 	// AllowNoFsync opens a server that has fsync off and so may lose what it acknowledged. For tests.
 	AllowNoFsync bool
 	// Logger gets what an operator should know. Default: discard.
 	Logger *slog.Logger
 
-	tracer pgx.QueryTracer // counts statements in tests
-	dial   pgconn.DialFunc // loses answers in tests
+	tracer   pgx.QueryTracer // counts statements in tests
+	dial     pgconn.DialFunc // loses answers in tests
+	deadRows int64           // of a table, before the log warns; fewer in tests
 }
 
 var schemaForm = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
@@ -69,6 +72,12 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Timeout == 0 {
 		c.Timeout = 15 * time.Second
+	}
+	if c.OldTransaction == 0 {
+		c.OldTransaction = 10 * time.Minute
+	}
+	if c.deadRows == 0 {
+		c.deadRows = deadRows
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -109,6 +118,7 @@ type Store struct {
 	self    string        // marks this store's notifications, so that it ignores them
 
 	lostClaims lostClaims
+	snapshots  snapshots
 
 	begins     *combiner[*begin, begun]
 	runReads   *combiner[runKey, heldRun]

@@ -120,8 +120,9 @@ DELETE FROM reprise.payloads x USING c
 WHERE x.tenant = c.tenant AND x.digest = c.digest AND NOT c.stays AND (c.tenant, c.digest) NOT IN (SELECT named.tenant, named.digest FROM named)
 RETURNING octet_length(x.bytes)`
 
-// Prune implements journal.Pruner. Runs are taken away only when the rows of those before are gone, so that the list of removed runs stays short.
+// Prune implements journal.Pruner. What it removes is dead rows, which stay while somebody's old transaction could see them: it looks for that, too. Runs are taken away only when the rows of those before are gone, so that the list of removed runs stays short.
 func (s *Store) Prune(ctx context.Context, r journal.Retention, limit int) (p journal.Pruned, err error) {
+	s.lookAtSnapshots(ctx)
 	step := func(do func(context.Context, *journal.Pruned) error) {
 		if err == nil { // what a lost answer removed is not counted
 			err = s.retry(ctx, true, func(ctx context.Context) error { return do(ctx, &p) })

@@ -211,6 +211,16 @@ var steps = []step{
 			return err
 		})
 	}, func(l *life, _ journal.Run) bool { return l.isRemoved("pruning", journal.RunID{15: 3}) }},
+	{"store.hold", func(l *life) error {
+		_, _, err := l.Create(l.ctx, journal.Run{Tenant: owner, ID: journal.RunID{15: 4}, Digest: digest})
+		if err == nil {
+			_, err = l.Hold(l.ctx, "restored: text", 10)
+		}
+		return err
+	}, func(l *life, _ journal.Run) bool {
+		r, err := l.Run(l.ctx, owner, journal.RunID{15: 4})
+		return err == nil && r.State == journal.Paused
+	}},
 }
 
 // TestCrash kills a process at each durable step: what was acknowledged is there, what was not
