@@ -48,7 +48,8 @@ func fateOf(err error) fate {
 	case pgconn.SafeToRetry(err):
 		return undone
 	case errors.As(err, &network), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed),
-		errors.Is(err, context.Canceled): // a deadline is a net.Error
+		errors.Is(err, context.Canceled), // a deadline is a net.Error
+		strings.HasSuffix(err.Error(), "conn closed"): // of a statement without parameters; it has no type
 		return unknown
 	}
 	return refused
