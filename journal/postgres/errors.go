@@ -48,8 +48,8 @@ func fateOf(err error) fate {
 	case pgconn.SafeToRetry(err):
 		return undone
 	case errors.As(err, &network), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed),
-		errors.Is(err, context.Canceled), // a deadline is a net.Error
-		strings.HasSuffix(err.Error(), "conn closed"): // of a statement without parameters; it has no type
+		errors.Is(err, context.Canceled),     // a deadline is a net.Error
+		errors.Is(err, pgconn.ErrConnClosed): // while the answer was awaited; before that it was safe to retry
 		return unknown
 	}
 	return refused

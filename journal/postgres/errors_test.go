@@ -53,7 +53,7 @@ func TestFateOf(t *testing.T) {
 		{"internal error", state("XX000"), refused},
 
 		{"end of the connection", io.EOF, unknown},
-		{"end of the connection of a statement without parameters", errors.New("conn closed"), unknown},
+		{"end of the connection of a statement without parameters", fmt.Errorf("exec: %w", pgconn.ErrConnClosed), unknown},
 		{"end within a message", fmt.Errorf("read: %w", io.ErrUnexpectedEOF), unknown},
 		{"closed connection", net.ErrClosed, unknown},
 		{"reset", &net.OpError{Op: "read", Err: os.NewSyscallError("read", syscall.ECONNRESET)}, unknown},
