@@ -74,6 +74,16 @@ func TestWithDatabase(t *testing.T) {
 	}
 }
 
+func TestSession(t *testing.T) {
+	ask := Session(t, Database(t))
+	if got := ask("BEGIN; CREATE TABLE mine (x int); SELECT 7"); got != "7" {
+		t.Errorf("got %q, want 7", got)
+	}
+	if got := ask("SELECT count(*) FROM mine"); got != "0" {
+		t.Errorf("in the same transaction: got %q, want 0", got)
+	}
+}
+
 func TestRestartKeepsData(t *testing.T) {
 	c := Start(t, Options{Durable: true, Settings: []string{"max_connections = 20"}})
 	dsn := c.Database(t)
