@@ -11,6 +11,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 	"runtime"
 	"strconv"
 	"strings"
@@ -138,7 +139,7 @@ func (b *engineBench) tables() string {
 			verdict := map[bool]string{true: "holds", false: "**does not hold**"}[*f.Holds]
 			row(&s, fmt.Sprintf("%s: %s, %s", f.Section, f.Row, f.Name), number(f.Value)+" "+f.Unit, "at most "+number(*f.Target)+" "+f.Unit, verdict)
 		}
-		if len(sections) == 0 || sections[len(sections)-1] != f.Section {
+		if !slices.Contains(sections, f.Section) {
 			sections = append(sections, f.Section)
 		}
 	}
