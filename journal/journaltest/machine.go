@@ -359,6 +359,9 @@ func (m *machine) batch(rt *rapid.T, r *modelRun) journal.Batch {
 	if rapid.Bool().Draw(rt, "observe") {
 		b.Observed = append(b.Observed, rapid.SampledFrom([]string{"signal:s1", "signal:s2", "cancel", "op:1", "op:2"}).Draw(rt, "observed"))
 	}
+	if rapid.IntRange(0, 3).Draw(rt, "checkpoint") == 0 {
+		b.Checkpoint = checkpoint(r.NextSeq+1, byte(rapid.IntRange(1, 3).Draw(rt, "fill")), rapid.SampledFrom([]int{1, 3000}).Draw(rt, "size"))
+	}
 	if rapid.IntRange(0, 2).Draw(rt, "release") == 0 {
 		b.Next = &journal.Transition{SeenPos: rapid.Int64Range(0, r.InboxPos).Draw(rt, "seen"), KeepAttempts: rapid.Bool().Draw(rt, "keep attempts"),
 			State: rapid.SampledFrom([]journal.State{journal.Waiting, journal.Waiting, journal.Waiting, journal.Ready, journal.Paused, journal.Blocked, journal.Completed, journal.Failed}).Draw(rt, "next")}
@@ -388,8 +391,10 @@ func (m *machine) compare(rt *rapid.T, r *modelRun) {
 	if r.gone {
 		_, err := m.f.Store.Run(m.f.Context(), r.Tenant, r.ID)
 		m.same(rt, "removed run", err, journal.ErrNotFound)
+		m.compareCheckpoint(rt, r)
 		return
 	}
+	m.compareCheckpoint(rt, r)
 	s := m.f.snapshot(r.Tenant, r.ID)
 	m.compareRun(rt, "run", s.Run, r)
 	if len(s.Entries) != len(r.entries) {
@@ -416,9 +421,21 @@ func (m *machine) compare(rt *rapid.T, r *modelRun) {
 	}
 }
 
+func (m *machine) compareCheckpoint(rt *rapid.T, r *modelRun) {
+	got, err := m.f.Store.Checkpoint(m.f.Context(), r.Tenant, r.ID)
+	want, wantErr := r.cp, error(nil)
+	if r.cp.Seq == 0 {
+		wantErr = journal.ErrNotFound
+	}
+	m.same(rt, "checkpoint", err, wantErr)
+	if got.Seq != want.Seq || got.Key != want.Key || string(got.Packed) != string(want.Packed) {
+		rt.Fatalf("checkpoint: got %d bytes of %q at seq %d, want %d of %q at %d", len(got.Packed), got.Key, got.Seq, len(want.Packed), want.Key, want.Seq)
+	}
+}
+
 func (m *machine) compareRun(rt *rapid.T, what string, got journal.Run, want *modelRun) {
 	if got.State != want.State || got.Owner != want.Owner || got.Token != want.Token || got.Attempts != want.Attempts ||
-		got.NextSeq != want.NextSeq || got.InboxPos != want.InboxPos || got.CancelRequested != want.CancelRequested ||
+		got.NextSeq != want.NextSeq || got.InboxPos != want.InboxPos || got.CheckpointSeq != want.CheckpointSeq || got.CancelRequested != want.CancelRequested ||
 		string(got.Output) != string(want.Output) || string(got.Failure) != string(want.Failure) ||
 		got.FinishedAt.IsZero() == want.State.Terminal() || got.WakeAt.IsZero() == (want.State == journal.Waiting && want.timer) {
 		rt.Fatalf("%s:\n got %+v\nwant %+v", what, got, want.Run)

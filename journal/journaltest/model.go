@@ -33,6 +33,7 @@ type modelRun struct {
 	inbox   []modelArrival
 	mail    int64          // position of the newest arrival from outside
 	release *journal.Batch // that gave up the lease of the present token
+	cp      journal.Checkpoint
 	due     due
 	timer   bool // due is a timer
 	ended   time.Duration
@@ -138,6 +139,7 @@ func (m *model) cancel(r *modelRun, reason string) error {
 		}
 	case r.State == journal.Blocked || r.State == journal.Paused || r.State == journal.Ready && r.NextSeq == 0:
 		r.State, r.CancelRequested, r.ended = journal.Cancelled, true, m.now
+		r.keep(journal.Checkpoint{})
 		r.Failure = abi.NewFailure(abi.CodeCancelled, "%s", reason).Encode()
 	case !r.CancelRequested:
 		r.CancelRequested = true
@@ -242,7 +244,7 @@ func (m *model) commit(r *modelRun, l journal.Lease, b journal.Batch) (journal.S
 		return "", journal.ErrFenced
 	}
 	if r.State != journal.Running || r.Owner != l.Node || r.Token != l.Token || !m.live(l.Node) {
-		if r.State != journal.Running && r.Token == l.Token && r.release != nil && cmp.Equal(*r.release, b, equal) {
+		if r.State != journal.Running && r.Token == l.Token && r.release != nil && cmp.Equal(*r.release, noted(b), equal) {
 			return r.State, nil
 		}
 		return "", journal.ErrFenced
@@ -266,12 +268,24 @@ func (m *model) commit(r *modelRun, l journal.Lease, b journal.Batch) (journal.S
 			a.open = false
 		}
 	}
+	if b.Checkpoint != nil {
+		r.keep(*b.Checkpoint)
+	}
 	if b.Next != nil {
 		m.release(r, *b.Next)
+		b = noted(b)
 		r.release = &b
 	}
 	return r.State, nil
 }
+
+// noted is what a repeat is recognised by.
+func noted(b journal.Batch) journal.Batch {
+	b.Checkpoint = nil
+	return b
+}
+
+func (r *modelRun) keep(c journal.Checkpoint) { r.cp, r.CheckpointSeq = c, c.Seq }
 
 // recorded says whether entries are there under the run's token.
 func (r *modelRun) recorded(es []journal.Entry) bool {
@@ -309,6 +323,9 @@ func (m *model) release(r *modelRun, next journal.Transition) {
 		if r.timer = !next.WakeAt.IsZero(); r.timer {
 			r.due = m.dueIn(modelTimer)
 		}
+	}
+	if r.State.Terminal() {
+		r.keep(journal.Checkpoint{})
 	}
 	r.Output, r.Failure = next.Output, next.Failure
 }

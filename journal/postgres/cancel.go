@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"reprise/abi"
 	"reprise/journal"
@@ -74,7 +75,11 @@ func (s *Store) cancelLocked(ctx context.Context, tx pgx.Tx, t tenant.ID, run jo
 		return r.Run, fmt.Errorf("the run has ended as %s: %w", r.State, journal.ErrState)
 	case r.State == journal.Blocked || r.State == journal.Paused || r.State == journal.Ready && r.NextSeq == 0:
 		failure := abi.NewFailure(abi.CodeCancelled, "%s", reason).Encode()
+		had := r.CheckpointSeq > 0
 		r, err = s.oneRun(ctx, tx, cancelAtOnceSQL, string(t), uuidOf(run), failure)
+		if had && err == nil {
+			_, err = tx.Exec(ctx, s.in(forgetCheckpointsSQL), []string{string(t)}, []pgtype.UUID{uuidOf(run)})
+		}
 	case !r.CancelRequested:
 		r, err = s.oneRun(ctx, tx, cancelRequestSQL, string(t), uuidOf(run), []byte(cancelID), []byte(reason), journal.NoOp)
 	}

@@ -18,6 +18,13 @@ func (f *fixture) forgotten(l journal.Lease) {
 
 func TestCheckpointsOfEndedRunsAreRemoved(t *testing.T) {
 	f := newFixture(t)
+	held := f.owned()
+	_, err := f.s.Commit(t.Context(), held, journal.Batch{Entries: entries(0, 1), Checkpoint: &journal.Checkpoint{Seq: 1, Key: "k", Packed: []byte("x")},
+		Next: &journal.Transition{State: journal.Blocked}})
+	f.must(err)
+	_, err = f.s.RequestCancel(t.Context(), acme, held.Run, "stop")
+	f.must(err)
+	f.forgotten(held)
 	for _, l := range f.ownedMany(3) {
 		_, err := f.s.Commit(t.Context(), l, journal.Batch{Entries: entries(0, 1), Checkpoint: &journal.Checkpoint{Seq: 1, Key: "k", Packed: []byte("x")}})
 		f.must(err)

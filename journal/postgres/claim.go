@@ -29,7 +29,12 @@ func (s *Store) Claim(ctx context.Context, node string, w journal.Want) (journal
 	err := s.retry(ctx, true, func(ctx context.Context) error {
 		nonce := rand.Int64()
 		var err error
-		got, err = s.claimOnce(ctx, claimArgs(node, w, nonce, s.lostClaims.of(node)))
+		look := s.outlook.next()
+		began := time.Now()
+		got, err = s.claimOnce(ctx, claimArgs(node, w, nonce, s.lostClaims.of(node), look))
+		if err == nil {
+			s.outlook.saw(look, got, time.Since(began))
+		}
 		lost := err != nil && fateOf(err) != undone && !errors.Is(err, journal.ErrNodeLapsed)
 		if err == nil {
 			err = s.fillClaims(ctx, &got)
@@ -53,6 +58,8 @@ func (s *Store) Claim(ctx context.Context, node string, w journal.Want) (journal
 type claims struct {
 	journal.Claims
 	large []bool // of each claim, whether its input is
+
+	oldestReady, oldestDue time.Time // when it was asked for; zero: none is
 }
 
 // fillClaims reads the large inputs, a tenant at a time.
@@ -99,7 +106,7 @@ func (s *Store) claimOnce(ctx context.Context, args []any) (got claims, err erro
 }
 
 // claimArgs are the parameters of claimSQL.
-func claimArgs(node string, w journal.Want, nonce int64, lost []int64) []any {
+func claimArgs(node string, w journal.Want, nonce int64, lost []int64, look look) []any {
 	tenants, runs := make([]string, 0, len(w.Held)), make([]int64, 0, len(w.Held))
 	for t, n := range w.Held {
 		tenants, runs = append(tenants, string(t)), append(runs, int64(n))
@@ -108,7 +115,7 @@ func claimArgs(node string, w journal.Want, nonce int64, lost []int64) []any {
 	if most <= 0 {
 		most = math.MaxInt32
 	}
-	return []any{node, int64(max(w.Limit, 0)), nonce, lost, tenants, runs, most}
+	return []any{node, int64(max(w.Limit, 0)), nonce, lost, tenants, runs, most, look.ready, look.due, look.measure}
 }
 
 func (s *Store) claim(ctx context.Context, q querier, args []any) (claims, error) {
@@ -119,14 +126,14 @@ func (s *Store) claim(ctx context.Context, q querier, args []any) (claims, error
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var now, next pgtype.Timestamptz
+		var now, next, oldestReady, oldestDue pgtype.Timestamptz
 		var live bool
 		var stolen string
 		var w runRow
-		into := append([]any{&now, &live, &next, &stolen}, w.into()...)
-		claimed := rows.RawValues()[3] != nil
+		into := append([]any{&now, &live, &next, &oldestReady, &oldestDue, &stolen}, w.into()...)
+		claimed := rows.RawValues()[5] != nil
 		if !claimed {
-			clear(into[3:]) // the one row without a run; pgx skips a nil
+			clear(into[5:]) // the one row without a run; pgx skips a nil
 		}
 		if err := rows.Scan(into...); err != nil {
 			return got, err
@@ -134,7 +141,7 @@ func (s *Store) claim(ctx context.Context, q querier, args []any) (claims, error
 		if !live {
 			return got, journal.ErrNodeLapsed
 		}
-		got.Now = fromTime(now)
+		got.Now, got.oldestReady, got.oldestDue = fromTime(now), fromTime(oldestReady), fromTime(oldestDue)
 		if next.Valid {
 			got.NextDue = max(0, next.Time.Sub(now.Time))
 		}

@@ -43,7 +43,7 @@ func (f *fixture) touches(name, node string) {
 			_, err = tx.Exec(f.Context(), "SET LOCAL plan_cache_mode = "+mode)
 			f.must(err)
 			var text []byte
-			f.must(tx.QueryRow(f.Context(), "EXPLAIN (ANALYZE, FORMAT JSON) "+claimSQL, claimArgs(node, w, 1, nil)...).Scan(&text))
+			f.must(tx.QueryRow(f.Context(), "EXPLAIN (ANALYZE, FORMAT JSON) "+claimSQL, claimArgs(node, w, 1, nil, (&outlook{}).next())...).Scan(&text))
 			f.must(tx.Rollback(f.Context()))
 			var plans []struct {
 				Plan planNode

@@ -19,14 +19,21 @@ package postgres
 // again are runs that an earlier call of this node took in a statement whose answer was lost: they
 // are handed out under the token that they have.
 //
-// $1 node, $2 limit, $3 nonce, $4 lost nonces, $5 and $6 tenants and how many runs of each the node has, $7 bound of those.
+// While somebody's old snapshot keeps dead rows, each of these steps reads past all that were due since then. A claim that has met that looks at rows from $8 and $9 on
+// only, for what has become due since, and at owners that are known; claims in between look at everything, and say where the oldest are.
+//
+// $1 node, $2 limit, $3 nonce, $4 lost nonces, $5 and $6 tenants and how many runs of each the node has, $7 bound of those, $8 and $9 since when runs that
+// are looked at are ready, or due, $10 whether to say where the oldest are.
 const claimSQL = `
 WITH RECURSIVE clock AS MATERIALIZED (SELECT reprise.reprise_now() AS now, reprise.reprise_timeline() AS timeline),
+since AS MATERIALIZED (
+  SELECT least($8::timestamptz, clock.now - interval '1 second') AS ready, least($9::timestamptz, clock.now - interval '1 second') AS due FROM clock
+),
 me AS MATERIALIZED (
   SELECT n.id FROM reprise.nodes n, clock WHERE n.id = $1 AND NOT n.ended AND n.timeline = clock.timeline AND n.expires_at > clock.now
 ),
 owners(owner) AS (
-  (SELECT r.owner FROM reprise.runs r WHERE r.state = 'running' ORDER BY r.owner LIMIT 1)
+  (SELECT r.owner FROM reprise.runs r WHERE r.state = 'running' AND $8::timestamptz = '-infinity' ORDER BY r.owner LIMIT 1)
   UNION ALL
   SELECT (SELECT r.owner FROM reprise.runs r WHERE r.state = 'running' AND r.owner > o.owner ORDER BY r.owner LIMIT 1)
   FROM owners o WHERE o.owner IS NOT NULL
@@ -34,6 +41,9 @@ owners(owner) AS (
 dead AS MATERIALIZED (
   SELECT o.owner FROM owners o, clock
   WHERE NOT EXISTS (SELECT FROM reprise.nodes n WHERE n.id = o.owner AND NOT n.ended AND n.timeline = clock.timeline AND n.expires_at > clock.now)
+  UNION ALL
+  SELECT n.id FROM reprise.nodes n, clock
+  WHERE n.id >= '' AND $8::timestamptz > '-infinity' AND (n.ended OR n.timeline <> clock.timeline OR n.expires_at <= clock.now)
 ),
 again AS MATERIALIZED (
   SELECT r.tenant, r.id, r.wake_at FROM reprise.runs r
@@ -41,36 +51,38 @@ again AS MATERIALIZED (
   LIMIT $2 FOR UPDATE
 ),
 some_ready AS MATERIALIZED (
-  SELECT r.tenant FROM reprise.runs r WHERE r.state = 'ready' AND EXISTS (SELECT FROM me) ORDER BY r.tenant LIMIT $2
+  SELECT r.tenant FROM reprise.runs r WHERE r.state = 'ready' AND r.wake_at >= (SELECT ready FROM since) AND EXISTS (SELECT FROM me) ORDER BY r.tenant LIMIT $2
 ),
 some_due AS MATERIALIZED (
   SELECT r.tenant FROM reprise.runs r
-  WHERE r.state = 'waiting' AND r.wake_at <= (SELECT now FROM clock) AND EXISTS (SELECT FROM me) ORDER BY r.wake_at LIMIT $2
+  WHERE r.state = 'waiting' AND r.wake_at >= (SELECT due FROM since) AND r.wake_at <= (SELECT now FROM clock) AND EXISTS (SELECT FROM me) ORDER BY r.wake_at LIMIT $2
 ),
 walk_ready(tenant) AS (
   (SELECT r.tenant FROM reprise.runs r
-   WHERE r.state = 'ready' AND $2 > 0 AND (SELECT count(*) FROM some_ready) >= $2 ORDER BY r.tenant, r.wake_at LIMIT 1)
+   WHERE r.state = 'ready' AND r.wake_at >= (SELECT ready FROM since) AND $2 > 0 AND (SELECT count(*) FROM some_ready) >= $2 ORDER BY r.tenant, r.wake_at LIMIT 1)
   UNION ALL
-  SELECT (SELECT r.tenant FROM reprise.runs r WHERE r.state = 'ready' AND r.tenant > w.tenant ORDER BY r.tenant, r.wake_at LIMIT 1)
+  SELECT (SELECT r.tenant FROM reprise.runs r WHERE r.state = 'ready' AND r.wake_at >= (SELECT ready FROM since) AND r.tenant > w.tenant ORDER BY r.tenant, r.wake_at LIMIT 1)
   FROM walk_ready w WHERE w.tenant IS NOT NULL
 ),
 walk_waiting(tenant) AS (
   (SELECT r.tenant FROM reprise.runs r
-   WHERE r.state = 'waiting' AND r.wake_at IS NOT NULL AND $2 > 0 AND (SELECT count(*) FROM some_due) >= $2 ORDER BY r.tenant, r.wake_at LIMIT 1)
+   WHERE r.state = 'waiting' AND r.wake_at >= (SELECT due FROM since) AND $2 > 0 AND (SELECT count(*) FROM some_due) >= $2 ORDER BY r.tenant, r.wake_at LIMIT 1)
   UNION ALL
   SELECT (SELECT r.tenant FROM reprise.runs r
-          WHERE r.state = 'waiting' AND r.wake_at IS NOT NULL AND r.tenant > w.tenant ORDER BY r.tenant, r.wake_at LIMIT 1)
+          WHERE r.state = 'waiting' AND r.wake_at >= (SELECT due FROM since) AND r.tenant > w.tenant ORDER BY r.tenant, r.wake_at LIMIT 1)
   FROM walk_waiting w WHERE w.tenant IS NOT NULL
 ),
 lost AS MATERIALIZED (
   SELECT r.tenant, r.id, r.wake_at, r.owner, row_number() OVER (PARTITION BY r.tenant ORDER BY r.wake_at) AS nth FROM reprise.runs r
   WHERE r.state = 'running' AND r.owner = ANY (ARRAY(SELECT d.owner FROM dead d)) AND EXISTS (SELECT FROM me)
 ),
+everybody AS MATERIALIZED (
+  SELECT tenant FROM some_ready UNION SELECT tenant FROM some_due UNION
+  SELECT tenant FROM walk_ready UNION SELECT tenant FROM walk_waiting UNION SELECT tenant FROM lost
+),
 tenants AS MATERIALIZED (
   SELECT t.tenant, coalesce(h.runs, 0) AS held, least($2, $7 - coalesce(h.runs, 0)) AS room
-  FROM unnest(ARRAY(
-    SELECT tenant FROM some_ready UNION SELECT tenant FROM some_due UNION
-    SELECT tenant FROM walk_ready UNION SELECT tenant FROM walk_waiting UNION SELECT tenant FROM lost)) AS t(tenant)
+  FROM unnest(ARRAY(SELECT e.tenant FROM everybody e)) AS t(tenant)
   LEFT JOIN unnest($5::text[], $6::bigint[]) AS h(tenant, runs) ON h.tenant = t.tenant
   WHERE t.tenant IS NOT NULL AND coalesce(h.runs, 0) < $7
 ),
@@ -78,10 +90,10 @@ offers AS MATERIALIZED (
   SELECT t.tenant, o.kind, o.wake_at, t.held + row_number() OVER (PARTITION BY t.tenant ORDER BY o.wake_at) AS place
   FROM tenants t CROSS JOIN LATERAL (
     SELECT u.kind, u.wake_at FROM (
-      (SELECT 'ready' AS kind, r.wake_at FROM reprise.runs r WHERE r.state = 'ready' AND r.tenant = t.tenant ORDER BY r.wake_at LIMIT t.room)
+      (SELECT 'ready' AS kind, r.wake_at FROM reprise.runs r WHERE r.state = 'ready' AND r.tenant = t.tenant AND r.wake_at >= (SELECT ready FROM since) ORDER BY r.wake_at LIMIT t.room)
       UNION ALL
       (SELECT 'due', r.wake_at FROM reprise.runs r
-       WHERE r.state = 'waiting' AND r.wake_at IS NOT NULL AND r.tenant >= t.tenant AND (r.tenant, r.wake_at) <= (t.tenant, (SELECT now FROM clock))
+       WHERE r.state = 'waiting' AND r.wake_at IS NOT NULL AND r.tenant >= t.tenant AND (r.tenant, r.wake_at) >= (t.tenant, (SELECT due FROM since)) AND (r.tenant, r.wake_at) <= (t.tenant, (SELECT now FROM clock))
        ORDER BY r.tenant, r.wake_at LIMIT t.room)
       UNION ALL
       (SELECT 'lost', l.wake_at FROM lost l WHERE l.tenant = t.tenant ORDER BY l.wake_at LIMIT t.room)
@@ -95,13 +107,13 @@ quota AS MATERIALIZED (
 picked_ready AS MATERIALIZED (
   SELECT p.* FROM quota q CROSS JOIN LATERAL (
     SELECT r.tenant, r.id, r.wake_at FROM reprise.runs r
-    WHERE r.state = 'ready' AND r.tenant = q.tenant ORDER BY r.wake_at LIMIT q.n FOR UPDATE SKIP LOCKED
+    WHERE r.state = 'ready' AND r.tenant = q.tenant AND r.wake_at >= (SELECT ready FROM since) ORDER BY r.wake_at LIMIT q.n FOR UPDATE SKIP LOCKED
   ) p WHERE q.kind = 'ready'
 ),
 picked_due AS MATERIALIZED (
   SELECT p.* FROM quota q CROSS JOIN LATERAL (
     SELECT r.tenant, r.id, r.wake_at FROM reprise.runs r
-    WHERE r.state = 'waiting' AND r.wake_at IS NOT NULL AND r.tenant >= q.tenant AND (r.tenant, r.wake_at) <= (q.tenant, (SELECT now FROM clock))
+    WHERE r.state = 'waiting' AND r.wake_at IS NOT NULL AND r.tenant >= q.tenant AND (r.tenant, r.wake_at) >= (q.tenant, (SELECT due FROM since)) AND (r.tenant, r.wake_at) <= (q.tenant, (SELECT now FROM clock))
     ORDER BY r.tenant, r.wake_at LIMIT q.n FOR UPDATE SKIP LOCKED
   ) p WHERE q.kind = 'due'
 ),
@@ -130,11 +142,14 @@ SELECT clock.now, EXISTS (SELECT FROM me),
   CASE
   WHEN (SELECT count(*) FROM picked) >= $2 THEN
     (SELECT w.wake_at FROM reprise.runs w
-     WHERE w.state = 'waiting' AND w.wake_at IS NOT NULL AND (w.tenant, w.id) NOT IN (SELECT p.tenant, p.id FROM picked p)
+     WHERE w.state = 'waiting' AND w.wake_at >= (SELECT due FROM since) AND (w.tenant, w.id) NOT IN (SELECT p.tenant, p.id FROM picked p)
      ORDER BY w.wake_at LIMIT 1)
   WHEN (SELECT count(*) FROM picked WHERE step = 1) < (SELECT sum(q.n) FROM quota q) THEN clock.now
   ELSE (SELECT w.wake_at FROM reprise.runs w WHERE w.state = 'waiting' AND w.wake_at > clock.now ORDER BY w.wake_at LIMIT 1)
   END,
+  (SELECT min(o.wake_at) FROM unnest(ARRAY(SELECT e.tenant FROM everybody e)) AS t(tenant) CROSS JOIN LATERAL (
+     SELECT w.wake_at FROM reprise.runs w WHERE $10::boolean AND w.state = 'ready' AND w.tenant = t.tenant ORDER BY w.wake_at LIMIT 1) o),
+  (SELECT w.wake_at FROM reprise.runs w WHERE $10::boolean AND w.state = 'waiting' AND w.wake_at IS NOT NULL ORDER BY w.wake_at LIMIT 1),
   r.stolen_from, ` + runColumns + `
 FROM clock LEFT JOIN claimed r ON true
 ORDER BY r.wake_at`

@@ -137,7 +137,7 @@ func TestALostClaimIsHandedOutOnce(t *testing.T) {
 	f := newFixture(t)
 	r := f.create()
 	node := f.register("n1")
-	lost, err := f.s.claim(t.Context(), f.s.pool, claimArgs(node, journal.Want{Limit: 10}, 77, nil))
+	lost, err := f.s.claim(t.Context(), f.s.pool, claimArgs(node, journal.Want{Limit: 10}, 77, nil, (&outlook{}).next()))
 	f.must(err)
 	if len(lost.Claims.Claims) != 1 {
 		t.Fatalf("claims: got %d, want 1", len(lost.Claims.Claims))

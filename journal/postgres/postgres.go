@@ -53,9 +53,10 @@ type Config struct {
 	// Logger gets what an operator should know. Default: discard.
 	Logger *slog.Logger
 
-	tracer   pgx.QueryTracer // counts statements in tests
-	dial     pgconn.DialFunc // loses answers in tests
-	deadRows int64           // of a table, before the log warns; fewer in tests
+	tracer    pgx.QueryTracer // counts statements in tests
+	dial      pgconn.DialFunc // loses answers in tests
+	slowClaim time.Duration   // after which claims do not look at everything each time
+	deadRows  int64           // of a table, before the log warns; fewer in tests
 }
 
 var schemaForm = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
@@ -75,6 +76,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.OldTransaction == 0 {
 		c.OldTransaction = 10 * time.Minute
+	}
+	if c.slowClaim == 0 {
+		c.slowClaim = slowClaim
 	}
 	if c.deadRows == 0 {
 		c.deadRows = deadRows
@@ -119,6 +123,7 @@ type Store struct {
 
 	lostClaims lostClaims
 	snapshots  snapshots
+	outlook    outlook
 
 	begins     *combiner[*begin, begun]
 	runReads   *combiner[runKey, heldRun]
@@ -147,6 +152,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 		notify:    make(chan struct{}, 1),
 		self:      fmt.Sprintf("%016x", rand.Uint64()),
 	}
+	s.outlook.slow = c.slowClaim
 	s.timelines.newest = make(map[string]string)
 	if err := s.connect(ctx); err != nil {
 		return nil, err

@@ -28,7 +28,7 @@ type testbed struct {
 
 func newTestbed(t testing.TB) *testbed {
 	t.Helper()
-	return &testbed{cfg: Config{DSN: pgtest.Database(t), AllowNoFsync: true}}
+	return &testbed{cfg: Config{DSN: pgtest.Database(t), AllowNoFsync: true, slowClaim: time.Hour}}
 }
 
 // open opens a store that is closed when the test ends.
@@ -100,5 +100,5 @@ func TestStore(t *testing.T) {
 
 // newSchema is a testbed in a schema of its own, which is made sooner than a database.
 func newSchema(dsn string) *testbed {
-	return &testbed{cfg: Config{DSN: dsn, AllowNoFsync: true, Schema: fmt.Sprintf("s%016x", rand.Uint64())}}
+	return &testbed{cfg: Config{DSN: dsn, AllowNoFsync: true, Schema: fmt.Sprintf("s%016x", rand.Uint64()), slowClaim: time.Hour}}
 }

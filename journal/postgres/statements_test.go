@@ -70,6 +70,11 @@ func TestStatementsPerCall(t *testing.T) {
 				Observed: []string{"signal:s1"}, Published: []journal.Published{{Key: "k"}}, Next: &journal.Transition{State: journal.Ready}})
 			return err
 		}},
+		{"commit with a checkpoint", 1, func() error {
+			_, err := f.s.Commit(ctx, other, journal.Batch{Checkpoint: &journal.Checkpoint{Seq: 1, Key: "k", Packed: []byte("x")}})
+			return err
+		}},
+		{"checkpoint", 1, func() error { _, err := f.s.Checkpoint(ctx, acme, other.Run); return err }},
 		{"fenced commit", 2, func() error {
 			if _, err := f.s.Commit(ctx, l, journal.Batch{Entries: entries(502, 1)}); err == nil {
 				t.Error("commit after the lease was given up: got no error, want one")
