@@ -12,7 +12,7 @@ import (
 )
 
 // wholeTable matches a step that reads all of a table that grows; an index that holds some of the rows may be read whole.
-var wholeTable = regexp.MustCompile(`(?m)^SCAN (r|e|i|v|p|b|runs|entries|inbox|published|payloads|payload_names|payload_bytes|inputs|results|modules|module_bytes)( USING (COVERING )?INDEX sqlite_\S+)?$`)
+var wholeTable = regexp.MustCompile(`(?m)^SCAN (r|e|i|v|p|b|runs|entries|inbox|published|payloads|payload_names|payload_bytes|inputs|results|checkpoints|modules|module_bytes)( USING (COVERING )?INDEX sqlite_\S+)?$`)
 
 // plan asks how a statement is carried out, one line a step.
 func (c *conn) plan(t *testing.T, text string) string {
@@ -60,6 +60,8 @@ func TestEveryPlan(t *testing.T) {
 	for _, f := range []journal.Filter{{}, {State: "ready"}, {Workflow: "w"}, {Key: "k"}, {State: "failed", Workflow: "w", Key: "k"}} {
 		ignore(s.Runs(ctx, owner, f))
 	}
+	ignore(s.Commit(ctx, l, journal.Batch{Checkpoint: &journal.Checkpoint{Seq: 1}}))
+	ignore(s.Checkpoint(ctx, owner, l.Run))
 	ignore(s.Entries(ctx, owner, l.Run, 0, 10))
 	ignore(s.Arrivals(ctx, owner, l.Run, 0))
 	ignore(s.Published(ctx, owner, l.Run))
