@@ -97,6 +97,10 @@ bench-quick: ## Reprise beside the bare database, within a minute, as JSON lines
 bench-engine: ## measure guests and instances on this machine, rewrite the figures of docs/PERFORMANCE.md (3 minutes, 6 GB)
 	REPRISE_BENCH_ENGINE_DOC=$(CURDIR)/docs/PERFORMANCE.md go test ./host/internal/sandbox -run '^$$' -bench Engine -benchtime 1x -timeout 20m
 
+.PHONY: bench-snapshot
+bench-snapshot: ## measure the throughput of Postgres while somebody keeps a snapshot for HOLD (10m), beside a database without
+	REPRISE_BENCH_HOLD=$(or $(HOLD),10m) go test ./journal/postgres -run '^$$' -bench LongSnapshot -benchtime 1x -timeout 60m -v
+
 .PHONY: bench-timers
 bench-timers: ## measure how late 10,000 timers fire that are due within a minute, on both journals (4 minutes)
 	go test ./internal/parked -run '^$$' -bench Timers -benchtime 1x -timeout 20m
