@@ -101,6 +101,10 @@ bench-engine: ## measure guests and instances on this machine, rewrite the figur
 bench-snapshot: ## measure the throughput of Postgres while somebody keeps a snapshot for HOLD (10m), beside a database without
 	REPRISE_BENCH_HOLD=$(or $(HOLD),10m) go test ./journal/postgres -run '^$$' -bench LongSnapshot -benchtime 1x -timeout 60m -v
 
+.PHONY: bench-resume
+bench-resume: ## measure how runs with long journals go on, rewrite the figures and the plot of docs/PERFORMANCE.md (2 minutes)
+	REPRISE_BENCH_RESUME_DOCS=$(CURDIR)/docs go test ./host/internal/exec -run '^$$' -bench 'Resume$$' -benchtime 1x -timeout 20m
+
 .PHONY: bench-timers
 bench-timers: ## measure how late 10,000 timers fire that are due within a minute, on both journals (4 minutes)
 	go test ./internal/parked -run '^$$' -bench Timers -benchtime 1x -timeout 20m
