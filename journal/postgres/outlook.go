@@ -17,10 +17,14 @@ const (
 	wholeEvery = 10 * time.Second
 )
 
+// lateCommit is how long after its time a row may be committed and still be found by the next narrow claim: a row is ready since its
+// statement began, and a claim in between has not seen it.
+const lateCommit = time.Second
+
 // outlook says how much of the database a claim looks at. As a rule that is everything. When that takes long, because a snapshot that
 // somebody keeps has made dead rows of what was due once, most claims look only at what has become due since the last that looked
 // at everything, or was the oldest then. What they miss, the next whole one finds: a run that was made due for a time that had
-// passed long before, and a run of an owner that nobody knows.
+// passed long before, one that was committed later than lateCommit, and a run of an owner that nobody knows.
 type outlook struct {
 	slow time.Duration
 
@@ -59,7 +63,7 @@ func (o *outlook) saw(l look, c claims, took time.Duration) {
 	o.bad = took > o.slow
 	o.measured = l.measure
 	o.whole = time.Now().Add(min(wholeShare*took, wholeEvery))
-	o.ready, o.due = c.Now, c.Now
+	o.ready, o.due = c.Now.Add(-lateCommit), c.Now.Add(-lateCommit)
 	if !c.oldestReady.IsZero() && c.oldestReady.Before(o.ready) {
 		o.ready = c.oldestReady
 	}

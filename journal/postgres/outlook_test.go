@@ -11,7 +11,8 @@ import (
 // narrow is a fixture whose claims do not look at everything until whole is called.
 type narrow struct {
 	*fixture
-	node string
+	node   string
+	looked time.Time // by the database's clock, when claims looked at everything
 }
 
 func newNarrow(t *testing.T) *narrow {
@@ -29,7 +30,7 @@ func (n *narrow) whole(w journal.Want) (got []journal.Claim) {
 		n.s.outlook.whole = time.Time{}
 		cs, err := n.s.Claim(n.Context(), n.node, w)
 		n.must(err)
-		got = append(got, cs.Claims...)
+		got, n.looked = append(got, cs.Claims...), cs.Now
 	}
 	n.s.outlook.whole = time.Now().Add(time.Hour)
 	if l := n.s.outlook.next(); l.whole {
@@ -103,6 +104,12 @@ func TestNarrowClaims(t *testing.T) {
 		{"after the clock went back", func(n *narrow) {
 			n.b.advance(n.T, -24*time.Hour)
 			n.finds("a new run", n.create().ID)
+		}},
+		{"what was committed late", func(n *narrow) {
+			r := n.create()
+			n.b.exec(n.T, `UPDATE reprise.runs SET wake_at = $2 WHERE id = $1`, uuidOf(r.ID), n.looked.Add(-lateCommit/2))
+			n.b.advance(n.T, time.Minute)
+			n.finds("ready since before the last whole look, committed after it", r.ID)
 		}},
 		{"what was made due for long ago", func(n *narrow) {
 			r := n.create()
