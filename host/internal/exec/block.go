@@ -35,6 +35,13 @@ func (r *recorder) block(w waitSet) error {
 		r.resting = w
 		return errEvicted
 	}
+	if s := r.t.cfg.Stage; s != nil {
+		s.Rest(r.ctx, r.wake, wakeAt)
+		if r.ctx.Err() != nil {
+			return errAborted
+		}
+		return nil
+	}
 	var due <-chan time.Time
 	if timed {
 		timer := time.NewTimer(max(wakeAt.Sub(r.t.cfg.Clock.Now()), 0))

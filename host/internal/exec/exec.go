@@ -51,6 +51,8 @@ type Config struct {
 	LogRate int64
 	// Checkpoints says when runs are written as checkpoints. Zero is never.
 	Checkpoints Checkpoints
+	// Stage stands in for the world; nil for the world itself.
+	Stage Stage
 	// Ended is called after a run reached a terminal state or was blocked, in this process. end is the run as it has
 	// ended, when that is known whole.
 	Ended func(run journal.RunID, end *journal.Run)

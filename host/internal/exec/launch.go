@@ -64,11 +64,14 @@ func (r *recorder) recover(o *op) {
 func (r *recorder) send(o *op) {
 	o.launched, o.retryAt = true, time.Time{}
 	a := attempt{r: r, op: *o, number: o.attempts + 1}
-	ctx, cancel := context.WithTimeout(r.ctx, a.limit())
+	ctx, cancel := r.t.within(r.ctx, a.limit())
+	enter, leave := r.t.departs()
 	r.mu.Lock()
 	r.flights[o.handle] = flight{cancel}
 	r.mu.Unlock()
 	r.t.wg.Go(func() {
+		enter()
+		defer leave()
 		defer cancel()
 		a.run(ctx)
 	})
@@ -84,6 +87,7 @@ type attempt struct {
 // run makes the attempt. ctx ends with its time, or is cancelled when it is given up.
 func (a attempt) run(ctx context.Context) {
 	retry, handle := a.handler()
+	handle = a.staged(handle)
 	if ctx.Err() == context.Canceled {
 		return // given up before it left
 	}
@@ -158,9 +162,13 @@ func (a attempt) handler() (*abi.Retry, func(context.Context) ([]byte, error)) {
 		retry = &e.Retry
 	}
 	return retry, func(ctx context.Context) ([]byte, error) {
-		return handle(ctx, e.Handler, effect.Request{Tenant: a.r.x.run.Tenant, Run: a.r.x.run.ID.String(), Name: a.op.name,
-			Input: a.op.request, IdempotencyKey: a.key(), Attempt: a.number})
+		return handle(ctx, e.Handler, a.request())
 	}
+}
+
+func (a attempt) request() effect.Request {
+	return effect.Request{Tenant: a.r.x.run.Tenant, Run: a.r.x.run.ID.String(), Name: a.op.name,
+		Input: a.op.request, IdempotencyKey: a.key(), Attempt: a.number}
 }
 
 // handle keeps a panic of a handler from taking the host with it.
