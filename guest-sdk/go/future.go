@@ -111,6 +111,7 @@ func (o *op) wait(ctx context.Context) ([]byte, error) {
 func pump(completions io.Reader, cancelHandle int32, cancelRun func()) {
 	buf := make([]byte, 4096)
 	for {
+		heap.tidy()
 		n, err := completions.Read(buf)
 		if err != nil {
 			panic(fmt.Sprintf("reprise: reading completions: %v", err))
