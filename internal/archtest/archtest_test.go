@@ -39,6 +39,7 @@ var edges = map[string][]string{
 	"host/internal/prune":      {"journal"},
 	"host/internal/sched":      {"tenant", "journal", "internal/failpoint"},
 	"host":                     {"abi", "tenant", "modules", "journal", "host/effect", "host/internal/exec", "host/internal/gate", "host/internal/prune", "host/internal/sandbox", "host/internal/sched", "internal/failpoint"},
+	"host/testkit":             {"abi", "tenant", "modules", "journal", "journal/sqlite", "host/api/wire", "host/effect", "host/effect/http", "host/internal/exec", "host/internal/sandbox"},
 	"host/api":                 {"abi", "tenant", "modules", "journal", "host", "host/api/wire", "host/internal/gate"},
 	"host/api/wire":            {},
 	"host/client":              {"host/api/wire"},
