@@ -67,6 +67,7 @@ var owners = map[string][]string{
 	"github.com/pressly/goose/v3":      {"journal/sqlite", "journal/postgres"},
 	"github.com/danielgtaylor/huma/v2": {"host/api"},
 	"github.com/evanw/esbuild":         {"guest-sdk/ts"},
+	"go.yaml.in/yaml/v3":               {"host/testkit"},
 }
 
 // stdOnly lists packages that import the standard library alone.
