@@ -43,7 +43,9 @@ var edges = map[string][]string{
 	"host/api":                 {"abi", "tenant", "modules", "journal", "host", "host/api/wire", "host/internal/gate"},
 	"host/api/wire":            {},
 	"host/client":              {"host/api/wire"},
-	"cmd/host":                 {"abi", "tenant", "modules", "modules/watch", "journal", "journal/sqlite", "journal/postgres", "host", "host/api", "host/api/wire", "host/client", "host/effect", "host/effect/http", "internal/failpoint", "internal/soak", "guest-sdk/ts"},
+	"cmd/host":                 {"abi", "tenant", "modules", "modules/watch", "journal", "journal/sqlite", "journal/postgres", "host", "host/api", "host/api/wire", "host/client", "host/effect", "host/effect/http", "internal/failpoint", "internal/soak", "guest-sdk/ts", "guest-sdk/project", "host/testkit"},
+	"guest-sdk":                {},
+	"guest-sdk/project":        {"guest-sdk", "guest-sdk/ts"},
 	"guest-sdk/ts":             {},
 	"internal/failpoint":       {},
 	"internal/pgserver":        {},
@@ -52,6 +54,7 @@ var edges = map[string][]string{
 	"internal/soak":            {"abi", "host/api/wire", "host/client", "internal/failpoint", "internal/pgserver"},
 	"internal/archtest":        {},
 	"internal/attack":          {},
+	"internal/conformance":     {},
 	"testdata/...":             {},
 	"examples/...":             {},
 }

@@ -1,4 +1,5 @@
 import * as host from "./host";
+import * as json from "./json";
 import { mapped } from "./stack";
 
 /** What a failure may carry beside its code and message. */
@@ -57,9 +58,9 @@ export function encode(error: unknown): string {
       : error instanceof Error ? { stack: mapped(error) } : undefined,
   };
   try {
-    return JSON.stringify(fields);
+    return json.text(fields);
   } catch { // the details are no JSON
-    return JSON.stringify({ ...fields, details: undefined });
+    return json.text({ ...fields, details: undefined });
   }
 }
 
@@ -71,7 +72,7 @@ function messageOf(error: Error): string {
 function text(value: unknown): string {
   if (typeof value === "string") return value;
   try {
-    return JSON.stringify(value) ?? String(value);
+    return json.text(value) || String(value);
   } catch {
     return String(value);
   }
@@ -80,7 +81,7 @@ function text(value: unknown): string {
 /** The failure of a handle that did not end well. */
 export function decode(status: number, payload: string): Failure {
   try {
-    const f = JSON.parse(payload);
+    const f = json.json(payload);
     if (typeof f.code === "string" && f.code !== "") {
       return new Failure(f.code, String(f.message ?? ""), { retryable: f.retryable, details: f.details });
     }

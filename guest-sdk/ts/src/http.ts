@@ -1,5 +1,6 @@
 import { decodeUTF8, encodeUTF8, fromBase64, toBase64 } from "./bytes";
 import { Failure } from "./failure";
+import { json as parse, text } from "./json";
 import { effect, type EffectOptions } from "./registry";
 import { milliseconds } from "./timers";
 
@@ -40,7 +41,7 @@ export class HTTPResponse {
     return this.#wire.body_base64 !== undefined ? decodeUTF8(this.bytes(), false) : this.#wire.body ?? "";
   }
 
-  json<T = any>(): T { return JSON.parse(this.text()); }
+  json<T = any>(): T { return parse(this.text()); }
 
   /** Throws a Failure with code http_status for a status of 400 or more, retryable for 408 and 5xx only. */
   check(): this {
@@ -57,7 +58,7 @@ export class HTTPResponse {
 export async function http(r: HTTPRequest): Promise<HTTPResponse> {
   let { body, headers } = r;
   if (body === undefined && r.json !== undefined) {
-    body = JSON.stringify(r.json);
+    body = text(r.json);
     if (!Object.keys(headers ?? {}).some((k) => k.toLowerCase() === "content-type")) {
       headers = { ...headers, "Content-Type": "application/json" };
     }

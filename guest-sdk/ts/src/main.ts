@@ -1,8 +1,9 @@
 import "./globals";
 import { encode, Failure } from "./failure";
 import * as host from "./host";
+import { json, text } from "./json";
 import { find, manifest } from "./registry";
-import { json, listen, runSignal, text, turn } from "./requests";
+import { listen, runSignal, turn } from "./requests";
 
 // The entry of a bundle: `reprise build` imports this, then the program, then calls start.
 

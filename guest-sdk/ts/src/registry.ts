@@ -1,6 +1,7 @@
 import { Failure } from "./failure";
 import * as host from "./host";
-import { json, request, text, type RequestOptions } from "./requests";
+import { json, text } from "./json";
+import { request, type RequestOptions } from "./requests";
 import { milliseconds, type Duration } from "./timers";
 
 /** The version of this SDK; a module's manifest carries it as "ts/<version>". */

@@ -93,13 +93,3 @@ function cancelled(): void {
   cancellation.abort(reason);
   for (const o of now) o.abort?.(reason);
 }
-
-/** json reads a payload; no bytes are undefined. */
-export function json(payload: string): any {
-  return payload === "" ? undefined : JSON.parse(payload);
-}
-
-/** text is the payload of a value; that of undefined is empty. */
-export function text(value: unknown): string {
-  return JSON.stringify(value) ?? "";
-}

@@ -1,5 +1,5 @@
 import * as host from "./host";
-import { text } from "./requests";
+import { text } from "./json";
 
 /** Which run this is. */
 export interface RunInfo {
