@@ -1,6 +1,6 @@
 # Everything goes through this file: `make help` lists the targets.
-# A machine needs Go, git and make; `make test` installs Postgres, emulators of other processors, npm and, for the race
-# detector, a C compiler from the distribution's packages when they are absent.
+# A machine needs Go, git and make; `make test` installs Postgres, emulators of other processors, npm, compilers of the guests'
+# languages and, for the race detector, a C compiler from the distribution's packages when they are absent.
 
 SHELL       := /bin/bash
 export CGO_ENABLED := 0
@@ -18,7 +18,7 @@ TIMEOUT     := 15m
 
 .PHONY: help
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## build bin/reprise
@@ -28,6 +28,10 @@ build: ## build bin/reprise
 engine: deps ## make bin/engine-js.wasm, the JavaScript engine of `reprise build`, from a registry package (npm)
 	scripts/engine bin/engine-js.wasm
 
+.PHONY: guests
+guests: build engine ## install the compilers of other languages, build the program of guest-sdk/conformance in each into .cache/guests
+	@scripts/guests
+
 .PHONY: run
 run: build ## the main job: an order survives the death of its host, on the embedded store
 	go build -o bin/shop ./examples/order-saga/shop
@@ -36,7 +40,7 @@ run: build ## the main job: an order survives the death of its host, on the embe
 .PHONY: test
 # The race detector looks at whatever shares memory. Left out of its pass are tests of whole processes that take minutes: what
 # runs in those is raced by the tests of its own packages.
-test: deps build engine ## install what is missing, then every test, with and without the race detector
+test: deps build engine guests ## install what is missing, then every test, with and without the race detector
 	go vet ./...
 	node .cache/engine/current/node_modules/typescript/bin/tsc -p guest-sdk/ts
 	go test -count=1 -timeout $(TIMEOUT) ./...
@@ -80,8 +84,8 @@ fixtures: ## rebuild the fixtures' *.wasm from their text (needs wat2wasm of the
 GUEST_CC := clang --target=wasm32-wasi -mexec-model=reactor -O2 -isystem /usr/include/wasm32-wasi -L/usr/lib/wasm32-wasi -Iabi -Wl,--strip-all
 GUEST_RS := /usr/bin/rustc --edition 2021 --target wasm32-wasi --crate-type cdylib -O -C panic=abort -C strip=symbols
 
-.PHONY: guests
-guests: ## rebuild testdata/guests/*/*.wasm from their C and Rust (needs clang, lld, wasi-libc and rustc of Debian)
+.PHONY: fixtures-guests
+fixtures-guests: ## rebuild testdata/guests/*/*.wasm from their C and Rust (needs clang, lld, wasi-libc and rustc of Debian)
 	@for f in testdata/guests/c/*.c; do $(GUEST_CC) -o $${f%.c}.wasm $$f || exit 1; done
 	@for f in testdata/guests/rust/*.rs; do $(GUEST_RS) -o $${f%.rs}.wasm $$f || exit 1; done
 	@for o in 0 1 2 3 s; do $(GUEST_CC) -O$$o -o testdata/guests/suspend/torture-c-O$$o.wasm testdata/guests/suspend/torture.c || exit 1; done

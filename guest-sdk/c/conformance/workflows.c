@@ -220,9 +220,12 @@ static int overflow(rp_bytes input) {
 
 static int hungry(rp_bytes input) {
 	(void)input;
-	static void *volatile taken; /* a compiler leaves out what nobody keeps */
-	for (;;)
-		taken = memset(rp_alloc(1 << 20), 1, 1 << 20);
+	void *volatile taken = NULL; /* a chain, since a compiler leaves out what nobody keeps */
+	for (;;) {
+		void **block = rp_alloc(1 << 20);
+		*block = taken;
+		taken = block;
+	}
 }
 
 static int panics(rp_bytes input) {

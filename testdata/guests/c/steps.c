@@ -5,7 +5,7 @@
  *     clang --target=wasm32-wasi -mexec-model=reactor -O2 -isystem /usr/include/wasm32-wasi -L/usr/lib/wasm32-wasi \
  *         -Iabi -Wl,--strip-all -o testdata/guests/c/steps.wasm testdata/guests/c/steps.c
  *
- * from the root, with clang 14, lld, wasi-libc and libclang-rt-dev-wasm32 of Debian 12; `make guests` does it.
+ * from the root, with clang 14, lld, wasi-libc and libclang-rt-dev-wasm32 of Debian 12; `make fixtures-guests` does it.
  */
 #include "guest.h"
 

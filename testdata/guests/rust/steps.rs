@@ -4,7 +4,7 @@
 //!     /usr/bin/rustc --edition 2021 --target wasm32-wasi --crate-type cdylib -O -C panic=abort -C strip=symbols \
 //!         -o testdata/guests/rust/steps.wasm testdata/guests/rust/steps.rs
 //!
-//! from the root, with rustc 1.63, lld and libstd-rust-dev-wasm32 of Debian 12; `make guests` does it.
+//! from the root, with rustc 1.63, lld and libstd-rust-dev-wasm32 of Debian 12; `make fixtures-guests` does it.
 
 #[link(wasm_import_module = "reprise_v1")]
 extern "C" {

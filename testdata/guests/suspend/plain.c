@@ -1,6 +1,6 @@
 /*
  * A C program that knows nothing of Reprise: it reads, sleeps wherever a program may, and prints. Tests freeze it at every
- * sleep. `make guests` builds it as a command of WASI.
+ * sleep. `make fixtures-guests` builds it as a command of WASI.
  */
 #include <stdio.h>
 #include <stdlib.h>

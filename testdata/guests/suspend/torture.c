@@ -1,7 +1,7 @@
 /*
  * A workflow that waits in as many places as a C program has for it: in a comparator that qsort calls, behind function
  * pointers and variable arguments, in recursion, in loops, switches and gotos, with integers and floats of every size alive
- * across the wait. Tests freeze it at every wait. `make guests` builds it at every level of optimisation.
+ * across the wait. Tests freeze it at every wait. `make fixtures-guests` builds it at every level of optimisation.
  */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 //! A workflow that waits in as many places as a Rust program has for it: in closures that a sort calls, behind trait objects,
-//! in iterators, in maps and queues, in recursion. Tests freeze it at every wait. `make guests` builds it without
+//! in iterators, in maps and queues, in recursion. Tests freeze it at every wait. `make fixtures-guests` builds it without
 //! optimisation, for speed and for size.
 
 use std::collections::{BTreeMap, VecDeque};
