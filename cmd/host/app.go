@@ -24,6 +24,7 @@ func (p *program) app() *cli.App {
 			p.dev(),
 			p.serve(),
 			p.build(),
+			p.test(),
 			group("module", "upload and look at modules", p.moduleCheck(), p.modulePush(), p.moduleList(), p.moduleShow(),
 				p.moduleSign(), p.moduleKeygen()),
 			group("run", "start runs and look after them",

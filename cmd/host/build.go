@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"reprise/guest-sdk/project"
 	ts "reprise/guest-sdk/ts"
 	"reprise/host/api"
 	"reprise/modules"
@@ -21,52 +22,63 @@ const engineName = "engine-js.wasm"
 func (p *program) build() *cli.Command {
 	c := &cli.Command{
 		Name:  "build",
-		Usage: "make a module of a TypeScript or JavaScript program",
-		Description: "The program and what it imports become one script, which is put into the JavaScript engine. Types are stripped and not" +
-			" checked. Without --engine the engine is " + engineName + " beside this program or in the user's folder for caches (reprise/" + engineName + ")." +
+		Usage: "make a module of a program",
+		Description: "PATH is a file, or a folder with a project; its language is found by its form, or named with --lang: " + strings.Join(project.Languages(), ", ") + "." +
+			" The language's compiler makes the module, with the SDK that is part of this program where the project does not bring one." +
+			" TypeScript and JavaScript need no compiler: the program and what it imports become one script, which is put into the JavaScript engine;" +
+			" types are stripped and not checked. Without --engine the engine is " + engineName + " beside this program or in the user's folder for caches" +
+			" (reprise/" + engineName + ")." +
 			" stdout: the name of the file that was written. See GUESTS.md.",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Usage: "write the module to this file; FILE with the ending .wasm when absent"},
-			&cli.StringFlag{Name: "engine", Usage: "file of the JavaScript engine, which make engine wrote", EnvVars: []string{"REPRISE_ENGINE"}},
-			&cli.StringFlag{Name: "types", Usage: "also write the SDK's types into this folder, such as node_modules, for editors"},
+			&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Usage: "write the module to this file; when absent, to the program's file or folder with the ending .wasm"},
+			&cli.StringFlag{Name: "lang", Usage: "language of the program"},
+			engineFlag(),
+			&cli.StringFlag{Name: "types", Usage: "for TypeScript: also write the SDK's types into this folder, such as node_modules, for editors"},
 		},
 	}
 	c.Action = func(ctx *cli.Context) error {
-		file, out := ctx.Args().First(), ctx.String("out")
+		path, out := ctx.Args().First(), ctx.String("out")
 		if out == "" {
-			out = strings.TrimSuffix(file, filepath.Ext(file)) + ".wasm"
+			out = project.Out(path)
 		}
-		engine, err := readEngine(ctx.String("engine"))
+		built, err := p.buildModule(ctx, path)
 		if err != nil {
 			return err
-		}
-		bundle, err := ts.Build(file)
-		if err != nil {
-			return fmt.Errorf("build %.200s: %w", file, err)
-		}
-		for _, w := range bundle.Warnings {
-			fmt.Fprintf(p.stderr, "warning: %s\n", cleanLines(w))
-		}
-		module, err := ts.Join(engine, bundle)
-		if err != nil {
-			return err
-		}
-		if len(module) > api.MaxModule {
-			return fmt.Errorf("the module has %d bytes, more than the %d that a host takes; the script has %d of them", len(module), api.MaxModule, len(bundle.Script))
 		}
 		if dir := ctx.String("types"); dir != "" {
 			if err := ts.WriteTypes(dir); err != nil {
 				return err
 			}
 		}
-		if err := replaceFile(out, string(module), 0o644); err != nil {
+		if err := replaceFile(out, string(built.Module), 0o644); err != nil {
 			return fmt.Errorf("module: %w", err)
 		}
-		fmt.Fprintf(p.stderr, "%s, %d bytes, of which the script has %d\n", modules.DigestOf(module), len(module), len(bundle.Script))
+		script := ""
+		if built.Script > 0 {
+			script = fmt.Sprintf(", of which the script has %d", built.Script)
+		}
+		fmt.Fprintf(p.stderr, "%s, %d bytes%s\n", modules.DigestOf(built.Module), len(built.Module), script)
 		fmt.Fprintln(p.stdout, clean(out))
 		return nil
 	}
-	return leaf(c, "FILE")
+	return leaf(c, "PATH")
+}
+
+func engineFlag() cli.Flag {
+	return &cli.StringFlag{Name: "engine", Usage: "for TypeScript: file of the JavaScript engine, which make engine wrote", EnvVars: []string{"REPRISE_ENGINE"}}
+}
+
+// buildModule makes the module of a file or folder; ctx has the flags engine and lang.
+func (p *program) buildModule(ctx *cli.Context, path string) (project.Built, error) {
+	built, err := project.Build(ctx.Context, project.Request{Path: path, Lang: ctx.String("lang"), Talk: p.stderr,
+		Engine: func() ([]byte, error) { return readEngine(ctx.String("engine")) }})
+	for _, w := range built.Warnings {
+		fmt.Fprintf(p.stderr, "warning: %s\n", cleanLines(w))
+	}
+	if err == nil && len(built.Module) > api.MaxModule {
+		err = fmt.Errorf("the module has %d bytes, more than the %d that a host takes", len(built.Module), api.MaxModule)
+	}
+	return built, err
 }
 
 // readEngine reads the engine that is named, or the first that is found.

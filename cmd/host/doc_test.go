@@ -26,7 +26,7 @@ func each(commands []*cli.Command, prefix string, f func(path string, c *cli.Com
 
 const docHead = `# The command line
 
-` + "`reprise dev`" + ` and ` + "`reprise serve`" + ` run a node, ` + "`reprise soak`" + ` several; ` + "`reprise module check`, `sign`, `keygen`, `reprise build`" + ` and ` + "`reprise version`" + ` need none; every
+` + "`reprise dev`" + ` and ` + "`reprise serve`" + ` run a node, ` + "`reprise soak`" + ` several; ` + "`reprise module check`, `sign`, `keygen`, `reprise build`, `test`" + ` and ` + "`reprise version`" + ` need none; every
 other command speaks to a node over HTTP (` + "`--addr`, `REPRISE_ADDR`" + `).
 
 - stdout has data only; talk, logs and errors go to stderr.
@@ -43,7 +43,7 @@ other command speaks to a node over HTTP (` + "`--addr`, `REPRISE_ADDR`" + `).
 | code | meaning |
 |---|---|
 | 0 | done; with a wait: the run has completed |
-| 1 | any other error; a check of doctor failed |
+| 1 | any other error; a check of doctor, or a case of test, failed |
 | 2 | the command line cannot be understood |
 | 3 | not found, also what belongs to another tenant |
 | 4 | conflict: a key is taken, or the run's state does not allow it |
@@ -54,7 +54,7 @@ other command speaks to a node over HTTP (` + "`--addr`, `REPRISE_ADDR`" + `).
 | 11 | the run was cancelled |
 | 12 | the run was terminated |
 | 13 | the run is blocked or paused |
-| 14 | replay: the module does something else than the journal says |
+| 14 | replay, test: the module does something else than the journal says |
 | 130 | interrupted |
 
 An error has a code in brackets; [ERRORS.md](ERRORS.md) lists them. This file is made from the commands themselves.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 
+	"reprise/guest-sdk/project"
 	"reprise/host/api/wire"
 	"reprise/host/client"
 	"reprise/journal"
@@ -108,6 +109,12 @@ const (
 func tell(w io.Writer, err error) {
 	var told *client.Error
 	var refused *modules.RefusedError
+	var program *project.Error
+	if errors.As(err, &program) {
+		fmt.Fprintf(w, "reprise: %s\n", shorten(clean(program.What), maxTold))
+		below(w, [2]string{"at", program.Where}, [2]string{"fix", program.Fix})
+		return
+	}
 	if errors.As(err, &refused) { // without a host
 		told = &client.Error{Problem: wire.Problem{Code: refused.Code, Detail: refused.What, Where: refused.Where, Fix: refused.Fix}}
 	} else if !errors.As(err, &told) {
@@ -122,7 +129,12 @@ func tell(w io.Writer, err error) {
 		what = told.Title
 	}
 	fmt.Fprintf(w, "reprise: %s [%s]\n", shorten(clean(what), maxTold), shorten(clean(told.Code), maxBelow))
-	for _, line := range [][2]string{{"run", told.RunID}, {"at", told.Where}, {"fix", told.Fix}, {"id", told.RequestID}} {
+	below(w, [2]string{"run", told.RunID}, [2]string{"at", told.Where}, [2]string{"fix", told.Fix}, [2]string{"id", told.RequestID})
+}
+
+// below writes what stands below the text of an error; empty values are left out.
+func below(w io.Writer, lines ...[2]string) {
+	for _, line := range lines {
 		if line[1] != "" {
 			fmt.Fprintf(w, "  %-4s %s\n", line[0], shorten(clean(line[1]), maxBelow))
 		}

@@ -34,12 +34,17 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	program, err := exec.LookPath("reprise") // testscript has put it there
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "../../testdata/script",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("WASM", fixtures)
+			e.Setenv("REPRISE", program)
 			e.Setenv("NO_COLOR", "1")
 			e.Setenv("ZERO", "run_"+strings.Repeat("0", 32))
 			return nil

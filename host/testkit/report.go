@@ -15,6 +15,8 @@ type Report struct {
 	Result   *Result  // nil when it could not be played
 	Cuts     int      // how often the run was cut and carried on
 	Took     time.Duration
+	// Diverged says that the run did something else after it was cut.
+	Diverged bool
 }
 
 // OK says that all was as expected.
@@ -40,6 +42,8 @@ func (m *Module) Test(ctx context.Context, s Spec) (Report, error) {
 	if err != nil {
 		rep.Problems = append(rep.Problems, err.Error())
 		rep.Fix = fixOf(err)
+		var odd *DivergedError
+		rep.Diverged = errors.As(err, &odd)
 	}
 	return rep, nil
 }
