@@ -72,7 +72,7 @@ type Config struct {
 	// and counted. Default 64 KiB; negative for no bound.
 	LogRate int64
 	// CheckpointEvery is how many entries a run goes on from its begin, or its last checkpoint, before it is written as a
-	// checkpoint when it is suspended, so that it need not be replayed. Default 500; negative for never.
+	// checkpoint when it is suspended, so that it need not be replayed. Default 100; negative for never.
 	CheckpointEvery int64
 	// CheckpointVerify replays beside one of so many runs that go on from a checkpoint, and compares. Default 64; negative
 	// for none.
@@ -115,7 +115,7 @@ func (c Config) withDefaults() Config {
 		c.MaxAttempts = 5
 	}
 	if c.CheckpointEvery == 0 {
-		c.CheckpointEvery = 500
+		c.CheckpointEvery = 100
 	}
 	if c.CheckpointVerify == 0 {
 		c.CheckpointVerify = 64

@@ -48,7 +48,7 @@ func nodeFlags(nodeName string) []cli.Flag {
 		&cli.StringFlag{Name: "memory", Usage: "what all guests may take together: a number of bytes, or of KiB, MiB or GiB, such as 4GiB; by default half of what there is", EnvVars: []string{"REPRISE_MEMORY"}},
 		&cli.StringSliceFlag{Name: "limit", Usage: "bound each run that begins here: NAME=N, with a name and at most the value of docs/ABI.md; may be repeated", EnvVars: []string{"REPRISE_LIMIT"}},
 		&cli.Int64Flag{Name: "log-rate", Value: 64 << 10, Usage: "bytes of log lines that one run may write a second; -1 for any number", EnvVars: []string{"REPRISE_LOG_RATE"}},
-		&cli.Int64Flag{Name: "checkpoint-every", Value: 500, Usage: "entries that a run goes on before it is written as a checkpoint when it is suspended; -1 for never", EnvVars: []string{"REPRISE_CHECKPOINT_EVERY"}},
+		&cli.Int64Flag{Name: "checkpoint-every", Value: 100, Usage: "entries that a run goes on before it is written as a checkpoint when it is suspended; -1 for never", EnvVars: []string{"REPRISE_CHECKPOINT_EVERY"}},
 		&cli.Int64Flag{Name: "checkpoint-verify", Value: 64, Usage: "replay beside one of so many runs that go on from a checkpoint, and compare; -1 for none", EnvVars: []string{"REPRISE_CHECKPOINT_VERIFY"}},
 		&cli.DurationFlag{Name: "hold-for", Value: time.Second, Usage: "how long a run may wait for a timer in memory before it is suspended", EnvVars: []string{"REPRISE_HOLD_FOR"}},
 		&cli.IntFlag{Name: "max-attempts", Value: 5, Usage: "block a run after that many turns in a row that ended with the death of their host", EnvVars: []string{"REPRISE_MAX_ATTEMPTS"}},
