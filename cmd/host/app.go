@@ -23,6 +23,7 @@ func (p *program) app() *cli.App {
 		Commands: []*cli.Command{
 			p.dev(),
 			p.serve(),
+			p.newProject(),
 			p.build(),
 			p.test(),
 			group("module", "upload and look at modules", p.moduleCheck(), p.modulePush(), p.moduleList(), p.moduleShow(),

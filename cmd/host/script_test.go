@@ -38,6 +38,15 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	engine := filepath.Join(t.TempDir(), engineName)
+	if b, err := exec.Command("../../scripts/engine", engine).CombinedOutput(); err != nil {
+		t.Fatalf("make the JavaScript engine: %v\n%s", err, b)
+	}
+	b, err := exec.Command("go", "env", "GOCACHE", "GOPATH").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	goDirs := strings.Split(string(b), "\n")
 	testscript.Run(t, testscript.Params{
 		Dir:                 "../../testdata/script",
 		RequireExplicitExec: true,
@@ -45,6 +54,9 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("WASM", fixtures)
 			e.Setenv("REPRISE", program)
+			e.Setenv("ENGINE", engine)
+			e.Setenv("GOCACHE", goDirs[0])
+			e.Setenv("GOPATH", goDirs[1])
 			e.Setenv("NO_COLOR", "1")
 			e.Setenv("ZERO", "run_"+strings.Repeat("0", 32))
 			return nil
