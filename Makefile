@@ -59,11 +59,11 @@ deps: ## install Postgres, qemu-user, npm and a C compiler from the distribution
 .PHONY: verify
 verify: ## generated files are what their sources yield; formatting
 	@test -z "$$(gofmt -l .)" || { echo "gofmt:"; gofmt -l .; exit 1; }
-	go test -count=1 ./abi/... ./host/api/ ./journal/ ./cmd/host/ -run 'Generated|OpenAPI|UpToDate|Golden|InTheTable|Codes'
+	go test -count=1 ./abi/... ./guest-sdk/ ./host/api/ ./journal/ ./cmd/host/ -run 'Generated|OpenAPI|UpToDate|Golden|InTheTable|Codes'
 
 .PHONY: generate
 generate: ## rewrite generated and golden files
-	UPDATE=1 go test -count=1 ./abi/... ./host/api/ ./journal/ ./host/internal/exec/ ./cmd/host/
+	UPDATE=1 go test -count=1 ./abi/... ./guest-sdk/ ./host/api/ ./journal/ ./host/internal/exec/ ./cmd/host/
 
 .PHONY: fuzz
 fuzz: ## fuzz the readers of hostile bytes, 30 s each

@@ -3,9 +3,13 @@
 package sdk
 
 import (
-	_ "embed"
+	"embed"
+	"io/fs"
+	"path"
 
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"reprise/abi"
 )
 
 // Files are the contents of files by their slash-separated names.
@@ -22,6 +26,33 @@ func Go() Files {
 	files := Files{}
 	for _, f := range txtar.Parse(goFiles).Files {
 		files[f.Name] = f.Data
+	}
+	return files
+}
+
+// trees are the sources of the other SDKs.
+//
+//go:embed c/*.h
+var trees embed.FS
+
+// C is the SDK for C: headers, in one folder.
+func C() Files {
+	files := flat("c")
+	files["abi.h"] = abi.Header
+	return files
+}
+
+// flat is the files that are embedded of a folder, without those of its folders.
+func flat(dir string) Files {
+	files := Files{}
+	names, err := fs.Glob(trees, dir+"/*")
+	if err != nil {
+		return files // the pattern is right
+	}
+	for _, name := range names {
+		if b, err := trees.ReadFile(name); err == nil {
+			files[path.Base(name)] = b
+		}
 	}
 	return files
 }

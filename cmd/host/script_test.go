@@ -38,6 +38,10 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	guests, err := filepath.Abs("../../.cache/guests") // where make guests puts compilers
+	if err != nil {
+		t.Fatal(err)
+	}
 	engine := filepath.Join(t.TempDir(), engineName)
 	if b, err := exec.Command("../../scripts/engine", engine).CombinedOutput(); err != nil {
 		t.Fatalf("make the JavaScript engine: %v\n%s", err, b)
@@ -55,6 +59,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("WASM", fixtures)
 			e.Setenv("REPRISE", program)
 			e.Setenv("ENGINE", engine)
+			e.Setenv("GUESTS", guests)
 			e.Setenv("GOCACHE", goDirs[0])
 			e.Setenv("GOPATH", goDirs[1])
 			e.Setenv("NO_COLOR", "1")

@@ -38,6 +38,8 @@ func starters() []starter {
 		{lang: "ts", Language: "TypeScript", Source: "main.ts",
 			Needs: "Nothing but `reprise` and its JavaScript engine, `engine-js.wasm`, beside it. Types are not checked by the build; `npx tsc` does.",
 			sdk:   func(dir string) error { return ts.WriteTypes(filepath.Join(dir, "sdk")) }},
+		{lang: "c", Language: "C", Source: "main.c", Needs: "Clang with its libraries for WASI. On Debian: `sudo apt-get install -y " + forC().packages + "`.",
+			sdk: func(dir string) error { return writeFiles(filepath.Join(dir, "sdk"), sdk.C()) }},
 	}
 }
 

@@ -50,6 +50,7 @@ func languages() []language {
 	return []language{
 		{name: "go", files: []string{".go"}, form: anyOf("go.mod", "*.go"), build: buildGo},
 		{name: "ts", files: []string{".ts", ".mts", ".js", ".mjs"}, form: scripts, build: buildScript},
+		{name: "c", files: []string{".c"}, form: anyOf("*.c"), build: buildC},
 	}
 }
 

@@ -44,7 +44,7 @@ var edges = map[string][]string{
 	"host/api/wire":            {},
 	"host/client":              {"host/api/wire"},
 	"cmd/host":                 {"abi", "tenant", "modules", "modules/watch", "journal", "journal/sqlite", "journal/postgres", "host", "host/api", "host/api/wire", "host/client", "host/effect", "host/effect/http", "internal/failpoint", "internal/soak", "guest-sdk/ts", "guest-sdk/project", "host/testkit"},
-	"guest-sdk":                {},
+	"guest-sdk":                {"abi"},
 	"guest-sdk/project":        {"guest-sdk", "guest-sdk/ts"},
 	"guest-sdk/ts":             {},
 	"internal/failpoint":       {},
