@@ -337,7 +337,7 @@ static bool rp__first(const rp_handle *handles, size_t n, size_t *index) {
 }
 
 int rp_wait_any(const rp_handle *handles, size_t n, int64_t timeout, size_t *index) {
-	rp_handle few[8], ready, *set = n < 8 ? few : (rp_handle *)rp_alloc((n + 1) * sizeof *set);
+	rp_handle few[8] = {0}, ready, *set = n < 8 ? few : (rp_handle *)rp_alloc((n + 1) * sizeof *set);
 	size_t m = n;
 	if (n > 0)
 		memcpy(set, handles, n * sizeof *set);

@@ -105,7 +105,7 @@ struct state {
 	state() = default;
 	state(const state &) = delete;
 	virtual ~state();
-	virtual void settle(std::int32_t status, rp_bytes payload) = 0;
+	virtual void settle(std::int32_t, rp_bytes) {} // a request's outcome
 	virtual void fail(failure f) = 0;
 	void finish();
 };
@@ -153,11 +153,14 @@ inline void state::finish() {
 
 template <class T> struct state_of : state {
 	std::optional<result<T>> value;
-	void settle(std::int32_t status, rp_bytes payload) override;
 	void fail(failure f) override {
 		value.emplace(std::move(f));
 		finish();
 	}
+};
+
+template <class T> struct request_of : state_of<T> {
+	void settle(std::int32_t status, rp_bytes payload) override;
 };
 
 // Awaits the first of some tasks to be done, and gives its index.
@@ -291,7 +294,7 @@ using options = rp_options; // {.timeout_ms = 1000, .attempts = 3}
 
 namespace detail {
 template <class T> task<T> request(std::int32_t handle) {
-	auto s = std::make_shared<state_of<T>>();
+	auto s = std::make_shared<request_of<T>>();
 	s->handle = handle;
 	the_loop().open(s.get());
 	return task<T>(std::move(s));
@@ -343,16 +346,14 @@ inline failure read_failure(std::int32_t status, rp_bytes payload) {
 	return f;
 }
 
-template <class T> void state_of<T>::settle(std::int32_t status, rp_bytes payload) {
+template <class T> void request_of<T>::settle(std::int32_t status, rp_bytes payload) {
 	T out{};
 	if (status != REPRISE_OK)
-		fail(read_failure(status, payload));
-	else if (!decode(payload, out))
-		fail({"invalid_output", "the outcome is not of the type that was asked for", RP_NO_RETRY, ""});
-	else {
-		value.emplace(std::move(out));
-		finish();
-	}
+		return this->fail(read_failure(status, payload));
+	if (!decode(payload, out))
+		return this->fail({"invalid_output", "the outcome is not of the type that was asked for", RP_NO_RETRY, ""});
+	this->value.emplace(std::move(out));
+	this->finish();
 }
 
 inline void loop::open(state *s) {

@@ -1,111 +1,10 @@
-/* Tests of reprise.h as a program of this machine, on a host of a few lines. It says what failed and returns how much did. */
+/* Tests of reprise.h as a program of this machine, on the host of host.h. It says what failed and returns how much did. */
 #define REPRISE_IMPLEMENTATION
 #include "reprise.h"
 
 #include <math.h>
-#include <stdarg.h>
 
-static int failures;
-
-static void check_text(int line, rp_bytes got, const char *want) {
-	if (got.data != NULL && got.len == strlen(want) && memcmp(got.data, want, got.len) == 0)
-		return;
-	printf("check.c:%d: got %.*s, want %s\n", line, (int)got.len, got.data ? got.data : "(nothing)", want);
-	failures++;
-}
-
-static void check_number(int line, long long got, long long want) {
-	if (got == want)
-		return;
-	printf("check.c:%d: got %lld, want %lld\n", line, got, want);
-	failures++;
-}
-
-#define TEXT(got, want) check_text(__LINE__, got, want)
-#define NUMBER(got, want) check_number(__LINE__, got, want)
-
-/* ---- A host: handles are done in the order in which a test says so ---- */
-
-static struct {
-	int kind;
-	const char *entry, *input;
-	char output[4096], failure[4096], asked[4096], options[4096];
-	int32_t status[64];
-	const char *payload[64];
-	int32_t handles, dropped, waits;
-	int32_t script[64]; /* what each wait makes visible; -1 nothing */
-} host;
-
-static int32_t give(const char *from, void *ptr, int32_t cap) {
-	int32_t n = (int32_t)strlen(from);
-	if (cap >= n && n > 0)
-		memcpy(ptr, from, (size_t)n);
-	return n;
-}
-
-static void keep(char *to, const void *from, int32_t n) {
-	if (n > 0)
-		memcpy(to, from, (size_t)n);
-	to[n] = 0;
-}
-
-int32_t reprise_entry_kind(void) { return host.kind; }
-int32_t reprise_entry(void *p, int32_t cap) { return give(host.entry, p, cap); }
-int32_t reprise_info(void *p, int32_t cap) { return give("{\"attempt\":2}", p, cap); }
-int32_t reprise_input(void *p, int32_t cap) { return give(host.input, p, cap); }
-void reprise_output(const void *p, int32_t n) { keep(host.output, p, n); }
-void reprise_fail(const void *p, int32_t n) { keep(host.failure, p, n); }
-void reprise_continue_as_new(const void *p, int32_t n) { keep(host.output, p, n); }
-int32_t reprise_effect(const void *name, int32_t n, const void *in, int32_t in_len, const void *opts, int32_t opts_len) {
-	(void)name, (void)n;
-	keep(host.asked, in, in_len);
-	keep(host.options, opts, opts_len);
-	return ++host.handles;
-}
-int32_t reprise_activity(const void *name, int32_t n, const void *in, int32_t in_len, const void *opts, int32_t opts_len) {
-	return reprise_effect(name, n, in, in_len, opts, opts_len);
-}
-int32_t reprise_child(const void *name, int32_t n, const void *in, int32_t in_len, const void *opts, int32_t opts_len) {
-	return reprise_effect(name, n, in, in_len, opts, opts_len);
-}
-int32_t reprise_timer(int64_t ns) { (void)ns; return ++host.handles; }
-int32_t reprise_signal(const void *name, int32_t n) { (void)name, (void)n; return ++host.handles; }
-int32_t reprise_wait(const int32_t *handles, int32_t n, int64_t timeout, int32_t *ready, int32_t cap) {
-	(void)timeout, (void)cap;
-	int32_t next = host.script[host.waits++];
-	for (int32_t i = 0; i < n; i++)
-		if (handles[i] == next) {
-			if (host.status[next] == REPRISE_PENDING)
-				host.status[next] = REPRISE_OK;
-			*ready = next;
-			return 1;
-		}
-	return 0;
-}
-int32_t reprise_status(int32_t h) { return host.status[h]; }
-int32_t reprise_result(int32_t h, void *p, int32_t cap) { return give(host.payload[h] ? host.payload[h] : "", p, cap); }
-void reprise_cancel(int32_t h) { host.status[h] = REPRISE_CANCELLED; }
-void reprise_drop(int32_t h) { (void)h; host.dropped++; }
-int32_t reprise_cancel_handle(void) { return 0; }
-int64_t reprise_now(void) { return 7; }
-void reprise_random(void *p, int32_t n) { memset(p, 1, (size_t)n); }
-int32_t reprise_asset(const void *name, int32_t n, void *p, int32_t cap) { (void)name, (void)n, (void)p, (void)cap; return -1; }
-void reprise_log(int32_t level, const void *p, int32_t n) { (void)level; keep(host.asked, p, n); }
-void reprise_publish(const void *k, int32_t kn, const void *p, int32_t n) { (void)k, (void)kn; keep(host.asked, p, n); }
-
-/* fresh makes a new host whose waits make these handles visible, one after the other. */
-static void fresh(int n, ...) {
-	memset(&host, 0, sizeof host);
-	host.entry = host.input = "";
-	rp__told = false;
-	va_list args;
-	va_start(args, n);
-	for (int i = 0; i < n; i++)
-		host.script[i] = va_arg(args, int);
-	va_end(args);
-	for (int i = n; i < 64; i++)
-		host.script[i] = -1;
-}
+#include "host.h"
 
 /* ---- The module under test ---- */
 
@@ -116,6 +15,9 @@ static int cancelled(rp_bytes input) { (void)input; return rp_get(rp_signal("nev
 RP_MODULE(RP_WORKFLOW("answer", answer), RP_WORKFLOW("refuse", refuse), RP_WORKFLOW("cancelled", cancelled), RP_ACTIVITY("work", answer));
 
 /* ---- Tests ---- */
+
+/* A new host, and an instance that was not told of a cancellation. */
+#define NEW(...) (rp__told = false, fresh(__VA_ARGS__))
 
 static void test_writing(void) {
 	rp_json w = {0};
@@ -196,7 +98,7 @@ static void test_numbers(void) {
 }
 
 static void test_requests(void) {
-	fresh(0);
+	NEW(0);
 	rp_activity("work", rp_text("1"), NULL);
 	TEXT(rp_text(host.options), "");
 	rp_options all = {"m", 1, 2, 3, 4, 1.5, 5};
@@ -211,7 +113,7 @@ static void test_requests(void) {
 }
 
 static void test_waiting(void) {
-	fresh(3, 2, 1, 3);
+	NEW(3, 2, 1, 3);
 	rp_handle h[3] = {rp_timer(1), rp_timer(1), rp_timer(1)};
 	size_t i = 9;
 	NUMBER(rp_wait_any(h, 3, -1, &i), RP_OK);
@@ -221,17 +123,17 @@ static void test_waiting(void) {
 	NUMBER(rp_wait_all(h, 3), RP_OK);
 	NUMBER(host.waits, 3);
 
-	fresh(1, -1);
+	NEW(1, -1);
 	h[0] = rp_timer(1);
 	NUMBER(rp_wait_any(h, 1, 5, &i), RP_TIMEOUT);
 
-	fresh(2, 0, 2); /* cancelled while it waits; what is asked for after that works */
+	NEW(2, 0, 2); /* cancelled while it waits; what is asked for after that works */
 	NUMBER(rp_get(rp_signal("never"), NULL), RP_CANCELLED);
 	NUMBER(host.dropped, 1);
 	NUMBER(rp_cancelled(), true);
 	NUMBER(rp_get(rp_timer(1), NULL), RP_OK);
 
-	fresh(1, 1);
+	NEW(1, 1);
 	host.payload[1] = "{\"code\":\"declined\",\"message\":\"no\",\"retryable\":false,\"details\":{\"limit\":9}}";
 	host.status[1] = REPRISE_FAILED;
 	rp_bytes outcome;
@@ -244,7 +146,7 @@ static void test_waiting(void) {
 	rp_fail_with(more);
 	TEXT(rp_text(rp_last_failure()->code), "declined");
 
-	fresh(0);
+	NEW(0);
 	host.payload[1] = "plain text";
 	host.status[1] = REPRISE_TIMED_OUT;
 	NUMBER(rp_get(rp_activity("work", rp_text("1"), NULL), &outcome), RP_FAILED);
@@ -258,7 +160,7 @@ static void enter(int kind, const char *entry, const char *input, int32_t want) 
 }
 
 static void test_entering(void) {
-	fresh(0);
+	NEW(0);
 	enter(REPRISE_ENTRY_DESCRIBE, "", "", 0);
 	TEXT(rp_text(host.output), "{\"sdk\":\"c\",\"workflows\":[\"answer\",\"refuse\",\"cancelled\"],\"activities\":[\"work\"]}");
 	enter(REPRISE_ENTRY_WORKFLOW, "answer", "[1]", 0);
@@ -270,7 +172,7 @@ static void test_entering(void) {
 	enter(REPRISE_ENTRY_WORKFLOW, "", "", 1); /* there are several */
 	enter(REPRISE_ENTRY_WORKFLOW, "refuse", "why", 1);
 	TEXT(rp_text(host.failure), "{\"code\":\"no\",\"message\":\"why\"}");
-	fresh(1, 0);
+	NEW(1, 0);
 	enter(REPRISE_ENTRY_WORKFLOW, "cancelled", "", 1);
 	TEXT(rp_text(host.failure), "{\"code\":\"cancelled\",\"message\":\"the run was cancelled\"}");
 }
