@@ -42,6 +42,10 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	examples, err := filepath.Abs("../../examples")
+	if err != nil {
+		t.Fatal(err)
+	}
 	engine := filepath.Join(t.TempDir(), engineName)
 	if b, err := exec.Command("../../scripts/engine", engine).CombinedOutput(); err != nil {
 		t.Fatalf("make the JavaScript engine: %v\n%s", err, b)
@@ -60,6 +64,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("REPRISE", program)
 			e.Setenv("ENGINE", engine)
 			e.Setenv("GUESTS", guests)
+			e.Setenv("EXAMPLES", examples)
 			e.Setenv("GOCACHE", goDirs[0])
 			e.Setenv("GOPATH", goDirs[1])
 			e.Setenv("NO_COLOR", "1")
