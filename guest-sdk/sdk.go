@@ -5,6 +5,7 @@ package sdk
 import (
 	"embed"
 	"io/fs"
+	"maps"
 	"path"
 
 	"github.com/rogpeppe/go-internal/txtar"
@@ -32,13 +33,20 @@ func Go() Files {
 
 // trees are the sources of the other SDKs.
 //
-//go:embed c/*.h
+//go:embed c/*.h cpp/*.hpp
 var trees embed.FS
 
 // C is the SDK for C: headers, in one folder.
 func C() Files {
 	files := flat("c")
 	files["abi.h"] = abi.Header
+	return files
+}
+
+// CPP is the SDK for C++: headers, those for C among them.
+func CPP() Files {
+	files := C()
+	maps.Copy(files, flat("cpp"))
 	return files
 }
 

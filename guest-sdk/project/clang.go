@@ -34,12 +34,21 @@ func forC() clang {
 }
 
 func forCPP() clang {
-	return clang{program: "clang++", endings: []string{".cpp", ".cc", ".cxx"}, flags: []string{"-std=c++20", "-fno-exceptions", "-fno-rtti"},
+	return clang{program: "clang++", endings: []string{".cpp", ".cc", ".cxx", ".c"}, flags: []string{"-std=c++20", "-fno-exceptions", "-fno-rtti"},
 		headers: []string{"c++/v1/coroutine"}, packages: "clang lld wasi-libc libclang-rt-dev-wasm32 libc++-dev-wasm32"}
 }
 
 func buildC(ctx context.Context, r Request, dir bool) (Built, error) {
 	return forC().build(ctx, r, dir, sdk.C())
+}
+
+func buildCPP(ctx context.Context, r Request, dir bool) (Built, error) {
+	return forCPP().build(ctx, r, dir, sdk.CPP())
+}
+
+// onlyC is the form of a folder with C and no C++, whose compiler takes both.
+func onlyC(names []string) bool {
+	return anyOf("*.c")(names) && !anyOf("*.cpp", "*.cc", "*.cxx")(names)
 }
 
 // The stack lies before the data, so that one that overflows traps and destroys nothing; 1 MiB of it takes memory as it is used.

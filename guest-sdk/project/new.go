@@ -40,6 +40,8 @@ func starters() []starter {
 			sdk:   func(dir string) error { return ts.WriteTypes(filepath.Join(dir, "sdk")) }},
 		{lang: "c", Language: "C", Source: "main.c", Needs: "Clang with its libraries for WASI. On Debian: `sudo apt-get install -y " + forC().packages + "`.",
 			sdk: func(dir string) error { return writeFiles(filepath.Join(dir, "sdk"), sdk.C()) }},
+		{lang: "cpp", Language: "C++", Source: "main.cpp", Needs: "Clang with its libraries for WASI, of C++ too. On Debian: `sudo apt-get install -y " + forCPP().packages + "`.",
+			sdk: func(dir string) error { return writeFiles(filepath.Join(dir, "sdk"), sdk.CPP()) }},
 	}
 }
 

@@ -50,7 +50,8 @@ func languages() []language {
 	return []language{
 		{name: "go", files: []string{".go"}, form: anyOf("go.mod", "*.go"), build: buildGo},
 		{name: "ts", files: []string{".ts", ".mts", ".js", ".mjs"}, form: scripts, build: buildScript},
-		{name: "c", files: []string{".c"}, form: anyOf("*.c"), build: buildC},
+		{name: "c", files: []string{".c"}, form: onlyC, build: buildC},
+		{name: "cpp", files: []string{".cpp", ".cc", ".cxx"}, form: anyOf("*.cpp", "*.cc", "*.cxx"), build: buildCPP},
 	}
 }
 
