@@ -95,32 +95,51 @@ type Limits struct {
 // DefaultLimits are the ceilings.
 func DefaultLimits() Limits { return Limits{}.WithDefaults() }
 
-// field is one field of a Limits under its JSON name.
+// field is one field of a Limits under its JSON name. One of the pointers leads to it.
 type field struct {
 	name    string
 	ceiling int64
-	get     func() int64
-	set     func(int64)
+	i64     *int64
+	i32     *int32
+	u32     *uint32
 }
 
-func fieldOf[T uint32 | int32 | int64](name string, p *T, ceiling int64) field {
-	return field{name: name, ceiling: ceiling, get: func() int64 { return int64(*p) }, set: func(v int64) { *p = T(v) }}
+func (f field) get() int64 {
+	switch {
+	case f.i64 != nil:
+		return *f.i64
+	case f.i32 != nil:
+		return int64(*f.i32)
+	default:
+		return int64(*f.u32)
+	}
 }
 
-func (l *Limits) fields() []field {
-	return []field{
-		fieldOf("memory_pages", &l.MemoryPages, MaxMemoryPages),
-		fieldOf("gas", &l.Gas, MaxGas),
-		fieldOf("run_gas", &l.RunGas, MaxRunGas),
-		fieldOf("depth", &l.Depth, MaxDepth),
-		fieldOf("payload", &l.Payload, MaxPayload),
-		fieldOf("pending", &l.Pending, MaxPending),
-		fieldOf("pending_bytes", &l.PendingBytes, MaxPendingBytes),
-		fieldOf("requests", &l.Requests, MaxRequests),
-		fieldOf("published_bytes", &l.PublishedBytes, MaxPublishedBytes),
-		fieldOf("entries", &l.Entries, MaxEntries),
-		fieldOf("journal_bytes", &l.JournalBytes, MaxJournalBytes),
-		fieldOf("log_bytes", &l.LogBytes, MaxLogBytes),
+func (f field) set(v int64) {
+	switch {
+	case f.i64 != nil:
+		*f.i64 = v
+	case f.i32 != nil:
+		*f.i32 = int32(v)
+	default:
+		*f.u32 = uint32(v)
+	}
+}
+
+func (l *Limits) fields() [12]field {
+	return [...]field{
+		{name: "memory_pages", ceiling: MaxMemoryPages, u32: &l.MemoryPages},
+		{name: "gas", ceiling: MaxGas, i64: &l.Gas},
+		{name: "run_gas", ceiling: MaxRunGas, i64: &l.RunGas},
+		{name: "depth", ceiling: MaxDepth, i32: &l.Depth},
+		{name: "payload", ceiling: MaxPayload, i64: &l.Payload},
+		{name: "pending", ceiling: MaxPending, i64: &l.Pending},
+		{name: "pending_bytes", ceiling: MaxPendingBytes, i64: &l.PendingBytes},
+		{name: "requests", ceiling: MaxRequests, i64: &l.Requests},
+		{name: "published_bytes", ceiling: MaxPublishedBytes, i64: &l.PublishedBytes},
+		{name: "entries", ceiling: MaxEntries, i64: &l.Entries},
+		{name: "journal_bytes", ceiling: MaxJournalBytes, i64: &l.JournalBytes},
+		{name: "log_bytes", ceiling: MaxLogBytes, i64: &l.LogBytes},
 	}
 }
 

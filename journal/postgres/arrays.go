@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"encoding/binary"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgtype"
@@ -30,6 +31,12 @@ func (a array) element(n int) array { return binary.BigEndian.AppendUint32(a, ui
 func (a array) null() array {
 	a[7] = 1
 	return binary.BigEndian.AppendUint32(a, 1<<32-1)
+}
+
+// sized is an array on its way into a statement. pgx lays the parameters one behind the other and would copy what is there at each step.
+type sized struct {
+	array
+	room int // for it and those behind it
 }
 
 // arrays gives the parameters with those that are slices of the types in this package's statements in binary form.
@@ -68,6 +75,13 @@ func arrays(args []any) []any {
 			out[i] = timeArray(v)
 		default:
 			out[i] = arg
+		}
+	}
+	room := 0
+	for i, v := range slices.Backward(out) {
+		if a, ok := v.(array); ok {
+			room += len(a)
+			out[i] = sized{a, room}
 		}
 	}
 	return out
@@ -125,12 +139,12 @@ func timeArray(v []pgtype.Timestamptz) array {
 	return a
 }
 
-// arrayCodec is pgx's codec of an array type that takes an array, too.
+// arrayCodec is pgx's codec of an array type that takes a sized one, too.
 type arrayCodec struct{ pgtype.Codec }
 
 // PlanEncode implements pgtype.Codec.
 func (c arrayCodec) PlanEncode(m *pgtype.Map, oid uint32, format int16, value any) pgtype.EncodePlan {
-	if _, ok := value.(array); ok && format == pgtype.BinaryFormatCode {
+	if _, ok := value.(sized); ok && format == pgtype.BinaryFormatCode {
 		return encodeArray{}
 	}
 	return c.Codec.PlanEncode(m, oid, format, value)
@@ -140,7 +154,11 @@ type encodeArray struct{}
 
 // Encode implements pgtype.EncodePlan.
 func (encodeArray) Encode(value any, buf []byte) ([]byte, error) {
-	return append(buf, value.(array)...), nil
+	a := value.(sized)
+	if cap(buf)-len(buf) < len(a.array) {
+		buf = append(make([]byte, 0, len(buf)+a.room), buf...)
+	}
+	return append(buf, a.array...), nil
 }
 
 // params gives a statement's parameters in the form that a connection takes. Where statements are not prepared, the types of the

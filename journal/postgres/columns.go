@@ -15,6 +15,8 @@ func groupStatement(group []*commit) (sql string, args []any) {
 	var ps publishedRows
 	var ks checkpointColumns
 	large := false
+	bs.grow(len(group))
+	es.grow(len(group))
 	for i, c := range group {
 		n := int64(i + 1)
 		large = large || c.packed != nil
@@ -22,7 +24,10 @@ func groupStatement(group []*commit) (sql string, args []any) {
 		for _, e := range c.batch.Entries {
 			es.add(n, e, c.packed)
 		}
-		observed := make(map[string]bool, len(c.batch.Observed))
+		var observed map[string]bool
+		if len(c.batch.Observed) > 0 {
+			observed = make(map[string]bool, len(c.batch.Observed))
+		}
 		for _, id := range c.batch.Observed {
 			if !observed[id] {
 				observed[id] = true
@@ -87,6 +92,23 @@ type batchRows struct {
 	release         []int64
 }
 
+// grow makes room for n batches, in few pieces.
+func (r *batchRows) grow(n int) {
+	texts, numbers, flags, bytes := make([]string, 5*n), make([]int64, 5*n), make([]bool, 2*n), make([][]byte, 2*n)
+	r.tenant, r.node, r.next, r.waiting, r.reason = piece(&texts, n), piece(&texts, n), piece(&texts, n), piece(&texts, n), piece(&texts, n)
+	r.token, r.firstSeq, r.entries, r.seen, r.release = piece(&numbers, n), piece(&numbers, n), piece(&numbers, n), piece(&numbers, n), piece(&numbers, n)
+	r.keep, r.ends = piece(&flags, n), piece(&flags, n)
+	r.output, r.failure = piece(&bytes, n), piece(&bytes, n)
+	r.run, r.wake = make([]pgtype.UUID, 0, n), make([]pgtype.Timestamptz, 0, n)
+}
+
+// piece cuts an empty slice with room for n from the front of all.
+func piece[T any](all *[]T, n int) []T {
+	p := (*all)[:0:n]
+	*all = (*all)[n:]
+	return p
+}
+
 func (r *batchRows) add(c *commit) {
 	r.tenant = append(r.tenant, string(c.lease.Tenant))
 	r.run = append(r.run, uuidOf(c.lease.Run))
@@ -137,6 +159,15 @@ type entryRows struct {
 	issued           []int32
 	trail            []int64
 	at               []pgtype.Timestamptz
+}
+
+// grow makes room for n entries; most batches have one.
+func (r *entryRows) grow(n int) {
+	numbers, small, bytes := make([]int64, 3*n), make([]int32, 3*n), make([][]byte, 4*n)
+	r.batch, r.seq, r.trail = piece(&numbers, n), piece(&numbers, n), piece(&numbers, n)
+	r.op, r.status, r.issued = piece(&small, n), piece(&small, n), piece(&small, n)
+	r.name, r.request, r.options, r.payload = piece(&bytes, n), piece(&bytes, n), piece(&bytes, n), piece(&bytes, n)
+	r.kind, r.at = make([]string, 0, n), make([]pgtype.Timestamptz, 0, n)
 }
 
 func (r *entryRows) add(batch int64, e journal.Entry, p *packed) {

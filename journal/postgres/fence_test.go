@@ -174,7 +174,7 @@ func TestGather(t *testing.T) {
 			for _, q := range c.queue[1:] {
 				s.commits <- q
 			}
-			group, next := s.gather(c.queue[0])
+			group, next := s.gather(c.queue[0], map[runKey]bool{})
 			if len(group) != c.size || (next != nil) != c.next {
 				t.Errorf("got %d in the group, another next %v; want %d, %v", len(group), next != nil, c.size, c.next)
 			}

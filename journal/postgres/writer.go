@@ -20,6 +20,7 @@ const (
 // waits for a group to fill: while one group is written the next gathers by itself.
 func (s *Store) writeLoop() {
 	var next *commit
+	in := make(map[runKey]bool, maxGroup)
 	for {
 		if next == nil {
 			select {
@@ -29,22 +30,18 @@ func (s *Store) writeLoop() {
 			}
 		}
 		var group []*commit
-		group, next = s.gather(next)
+		group, next = s.gather(next, in)
 		s.writeGroup(group)
 	}
 }
 
 // gather returns a group and the commit that must begin the next one: a statement sees each run once,
-// so a second commit of a run waits.
-func (s *Store) gather(first *commit) (group []*commit, next *commit) {
-	type key struct {
-		tenant string
-		run    journal.RunID
-	}
-	in := make(map[key]bool)
+// so a second commit of a run waits. in is the writer's, to be used again.
+func (s *Store) gather(first *commit, in map[runKey]bool) (group []*commit, next *commit) {
+	clear(in)
 	bytes := 0
 	for c := first; ; {
-		k := key{string(c.lease.Tenant), c.lease.Run}
+		k := runKey{c.lease.Tenant, c.lease.Run}
 		w := weight(c.batch)
 		if in[k] || len(group) > 0 && bytes+w > maxGroupBytes {
 			return group, c

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"reprise/abi"
@@ -18,7 +19,7 @@ var (
 )
 
 // opID is the id of an op's row in the inbox.
-func opID(h int32) string { return fmt.Sprintf("op:%d", h) }
+func opID(h int32) string { return "op:" + strconv.Itoa(int(h)) }
 
 // launch sends out every effect and activity that is due, after making durable what the guest saw before
 // it asked for them.
@@ -182,7 +183,7 @@ func handle(ctx context.Context, h effect.Handler, req effect.Request) (out []by
 }
 
 // key names this request the same way in every attempt, on every node.
-func (a attempt) key() string { return fmt.Sprintf("%s/%d", a.r.x.idempotency, a.op.handle) }
+func (a attempt) key() string { return a.r.x.idempotency + "/" + strconv.Itoa(int(a.op.handle)) }
 
 // failure is what the guest is told of an error.
 func (a attempt) failure(err error, timedOut bool) *abi.Failure {

@@ -31,6 +31,7 @@ type Turn struct {
 
 	drain     chan struct{}
 	drainOnce sync.Once
+	logger    *slog.Logger
 	guestLog  *guestLog
 
 	end *journal.Run // the run as this turn has ended it, when that is known
@@ -47,7 +48,8 @@ type Turn struct {
 // Open makes the turn of a claim. Run must be called.
 func (t *Turner) Open(c journal.Claim) *Turn {
 	u := &Turn{t: t, claim: c, drain: make(chan struct{})}
-	u.guestLog = newGuestLog(u.log(), t.cfg.LogRate)
+	u.logger = t.cfg.Logger.With("run", c.Run.ID.String(), "tenant", string(c.Run.Tenant), "workflow", c.Run.Workflow, "module", c.Run.Digest.Short())
+	u.guestLog = newGuestLog(u.logger, t.cfg.LogRate)
 	return u
 }
 
@@ -137,10 +139,7 @@ func (u *Turn) settle(ctx context.Context, err error, log *slog.Logger) {
 	}
 }
 
-func (u *Turn) log() *slog.Logger {
-	r := u.claim.Run
-	return u.t.cfg.Logger.With("run", r.ID.String(), "tenant", string(r.Tenant), "workflow", r.Workflow, "module", r.Digest.Short())
-}
+func (u *Turn) log() *slog.Logger { return u.logger }
 
 // once is one try: load, replay, go on. It returns nil when the run has ended.
 func (u *Turn) once(ctx context.Context) error {
@@ -221,7 +220,7 @@ func (u *Turn) prepare(rec *recorder) (x *execution, mod program, from *sandbox.
 		}
 		x = newExecution(run, run.Digest, pin, entries)
 	}
-	x.rec, x.idempotency, x.log = rec, fmt.Sprintf("%s/%s", run.Tenant, run.ID), u.guestLog.write
+	x.rec, x.idempotency, x.log = rec, string(run.Tenant)+"/"+run.ID.String(), u.guestLog.write
 	rec.x, rec.seq, rec.freezable = x, seq+int64(len(entries)), !u.stays && mod.Freezable("") == nil
 	for _, e := range entries {
 		rec.written += entrySize(e)
