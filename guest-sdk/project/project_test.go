@@ -6,6 +6,7 @@ import (
 	"errors"
 	"go/format"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -130,6 +131,11 @@ func TestNewGoIsFormatted(t *testing.T) {
 
 // A module that requires the SDK and does not say where it is gets the one that is in this program; its go.mod is left as it is.
 func TestGoModuleWithoutSDK(t *testing.T) {
+	cache, err := exec.Command("go", "env", "GOCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GOCACHE", strings.TrimSpace(string(cache)))
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Setenv("GOPROXY", "off")
 	dir := t.TempDir()

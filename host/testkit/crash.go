@@ -48,9 +48,10 @@ func (e *DivergedError) Error() string {
 // Resume cuts the run of a play after each entry of its journal and carries it on by this module, as a host does after a
 // crash. Effects and activities that had an outcome before have it again. The module that was played must come to the same
 // journal and the same end. Another, as a new version that is to carry on the runs of an old one, must do what the journal says as
-// far as it goes. Returns a *DivergedError for the first cut after which that was not so.
+// far as it goes. A long journal is cut at MaxCuts places that are spread over it. Returns a *DivergedError for the first cut after
+// which that was not so.
 func (m *Module) Resume(ctx context.Context, r *Result) error {
-	for n := range r.Entries {
+	for _, n := range cuts(len(r.Entries)) {
 		if n == 0 && m.digest != r.played.digest {
 			continue // that is a run of its own
 		}
@@ -59,6 +60,21 @@ func (m *Module) Resume(ctx context.Context, r *Result) error {
 		}
 	}
 	return nil
+}
+
+// MaxCuts bounds how often the run of one play is cut and carried on.
+const MaxCuts = 200
+
+// cuts are the places at which a journal of n entries is cut.
+func cuts(n int) []int {
+	all := make([]int, min(n, MaxCuts))
+	for i := range all {
+		all[i] = i
+		if n > MaxCuts {
+			all[i] = i * (n - 1) / (MaxCuts - 1)
+		}
+	}
+	return all
 }
 
 func (m *Module) resume(ctx context.Context, before *Result, n int) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -144,5 +145,14 @@ func TestRetriesPassInNoTime(t *testing.T) {
 	r := mustPlay(t, m, Case{Input: []byte("1"), Effects: map[string]Mock{"test.step": flaky}})
 	if r.Called("test.step") != 1 { // the guest asks for no retries, and an effect of a test has no policy of its own
 		t.Errorf("got %d attempts, want 1", r.Called("test.step"))
+	}
+}
+
+func TestLongJournalsAreCutHereAndThere(t *testing.T) {
+	for n, want := range map[int]int{0: 0, 1: 1, MaxCuts: MaxCuts, MaxCuts + 1: MaxCuts, 100_000: MaxCuts} {
+		got := cuts(n)
+		if len(got) != want || n > 0 && (got[0] != 0 || got[len(got)-1] != n-1) || !slices.IsSorted(got) || len(slices.Compact(got)) != want {
+			t.Errorf("%d entries are cut at %v, want at %d places from the first to the last", n, got, want)
+		}
 	}
 }
