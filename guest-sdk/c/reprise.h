@@ -90,6 +90,7 @@ typedef struct {
 int rp_fail(const char *code, const char *message); /* RP_FAILED, with this as the last failure */
 int rp_fail_with(rp_failure failure);               /* the same; what it points to is copied */
 const rp_failure *rp_last_failure(void);            /* valid until the next failure; never NULL */
+rp_failure rp_keep_failure(void);                   /* a copy of the last failure that stays, for what is done before it is returned */
 
 /* ---- Requests: each returns at once, and leaves at the next wait ---- */
 
@@ -236,6 +237,14 @@ int rp_fail_with(rp_failure f) {
 	}
 	rp__owned = true;
 	return RP_FAILED;
+}
+
+rp_failure rp_keep_failure(void) {
+	rp_failure f = rp__last;
+	f.code = rp__copy(rp_text(f.code)).data;
+	f.message = rp__copy(rp_text(f.message)).data;
+	f.details = rp__copy(f.details);
+	return f;
 }
 
 int rp_fail(const char *code, const char *message) {

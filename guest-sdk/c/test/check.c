@@ -146,6 +146,11 @@ static void test_waiting(void) {
 	rp_fail_with(more);
 	TEXT(rp_text(rp_last_failure()->code), "declined");
 
+	rp_failure kept = rp_keep_failure();
+	rp_fail("other", "later");
+	TEXT(rp_text(kept.message), "still no");
+	TEXT(kept.details, "{\"limit\":9}");
+
 	NEW(0);
 	host.payload[1] = "plain text";
 	host.status[1] = REPRISE_TIMED_OUT;
