@@ -61,6 +61,17 @@ func Failf(code, format string, args ...any) *Failure {
 	return &Failure{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
+// WithDetails returns the failure with details, any JSON value. What cannot be encoded becomes the text of why.
+func (f *Failure) WithDetails(v any) *Failure {
+	b, err := encode(v)
+	if err != nil {
+		b, _ = encode(err.Error())
+	}
+	c := *f
+	c.Details = b
+	return &c
+}
+
 type nonRetryable struct{ error }
 
 func (n nonRetryable) Unwrap() error { return n.error }

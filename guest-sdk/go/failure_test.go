@@ -25,6 +25,8 @@ func TestErrorsBecomeFailures(t *testing.T) {
 		{"deadline", context.DeadlineExceeded, `{"code":"timeout","message":"context deadline exceeded"}`},
 		{"no code", &Failure{Message: "m"}, `{"code":"error","message":"m"}`},
 		{"details that are not JSON", &Failure{Code: "c", Message: "m", Details: []byte("{")}, `{"code":"c","message":"m"}`},
+		{"details of a value", Failf("c", "m").WithDetails(map[string]any{"<n>": int64(1<<53 + 1)}), `{"code":"c","message":"m","details":{"<n>":9007199254740993}}`},
+		{"details that cannot be encoded", Failf("c", "m").WithDetails(func() {}), `{"code":"c","message":"m","details":"json: unsupported type: func()"}`},
 		{"text that is not UTF-8", errors.New("a\xffb"), `{"code":"error","message":"a\ufffdb"}`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

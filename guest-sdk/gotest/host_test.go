@@ -89,6 +89,7 @@ var programs = []program{
 	{"sleeper", "../go/testguests/sleeper", false},
 	{"plain", "../go/testguests/plain", true},
 	{"hello", "../../examples/hello", false},
+	{"libraries", "../go/testguests/libraries", false},
 }
 
 // push builds a program and publishes it under its name.

@@ -68,6 +68,7 @@ func TestFails(t *testing.T) {
 			abi.Failure{Code: "c", Message: "step 3: c: m"}, `{"k":"v"}`},
 		{"panic", "panics", "", abi.Failure{Code: "panic", Message: "nil pointer dereference"}, "main.Panics"},
 		{"panic in another goroutine", "panics-elsewhere", "", abi.Failure{Code: abi.CodeTrap, Message: "panic: in a goroutine"}, ""},
+		{"where it panicked", "panics-elsewhere", "", abi.Failure{Code: abi.CodeTrap, Message: "main.PanicsElsewhere.func1"}, ""},
 		{"deadline escapes", "deadline-escapes", "", abi.Failure{Code: "timeout", Message: "context deadline exceeded"}, ""},
 		{"input of another type", "sequential", `"x"`, abi.Failure{Code: "invalid_input", Message: "input is not a int"}, ""},
 		{"input that is not JSON", "typed", "\x00", abi.Failure{Code: "invalid_input", Message: "invalid character"}, ""},
@@ -231,6 +232,26 @@ func TestPlainProgram(t *testing.T) {
 	run = finish(t, start(t, "plain", "", "fail"))
 	if run.State != journal.Failed || !strings.Contains(string(run.Failure), "asked to fail") {
 		t.Errorf("got %s %s, want a failure with the last words of stderr", run.State, run.Failure)
+	}
+}
+
+// Libraries that know nothing of workflows work in them, and survive a replay.
+func TestLibraries(t *testing.T) {
+	for _, tc := range []struct{ entry, input, want string }{
+		{"group", "7", "[0,1,4,9,16,25,36]"},
+		{"first-error", "", `"broken: on purpose, context canceled"`},
+		{"logs", "", "true"},
+	} {
+		t.Run(tc.entry, func(t *testing.T) {
+			if run := finish(t, start(t, "libraries", tc.entry, tc.input)); string(run.Output) != tc.want {
+				t.Errorf("got %s %s %s, want %s", run.State, run.Output, run.Failure, tc.want)
+			}
+		})
+	}
+	for _, line := range []string{`level=WARN msg="by slog n=1"`, `level=ERROR msg="by slog, with attributes request=7"`} {
+		if n := strings.Count(env.log.String(), line); n != 1 {
+			t.Errorf("the log has %q %d times, want once", line, n)
+		}
 	}
 }
 

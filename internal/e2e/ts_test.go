@@ -149,6 +149,9 @@ func TestScripts(t *testing.T) {
 		{entry: "stuck", failure: `"code":"deadlock"`},
 		{entry: "draws"},
 		{entry: "floats", output: `"waited for in time"`},
+		{entry: "bytes", input: "\x00\xff\xfe{", output: "\x00\xff\xfe{"},
+		{entry: "exact", input: `{"n":-9007199254740993}`, output: `["bigint",-9007199254740992,1180591620717411303424,[1e+21,0.12345678901234568,-12,"9007199254740993"]]`},
+		{entry: "utf8", output: `["������","��","�","����","","\u0000A",[239,191,189,97,239,191,189],[],[0,195,169]]`},
 		{entry: "globals", output: `{"utf8":[195,169,240,159,152,128,239,191,189],"text":"é😀��","clone":[true,true,0,true,[1,2]],` +
 			`"refused":"TypeError","uuid":true,"base64":["/2Fi",3],"zone":0,"language":[[1,2,3],{"1":["a"],"2":["bb"]},true]}`},
 	} {
@@ -164,8 +167,8 @@ func TestScripts(t *testing.T) {
 				if err != nil || !ended(r) {
 					return false, err
 				}
-				if tc.output != "" && string(r.Output) != tc.output {
-					t.Errorf("got %s %s %s\nwant %s", r.State, r.Output, r.Failure, tc.output)
+				if got := string(r.Output) + string(r.OutputBase64); tc.output != "" && got != tc.output {
+					t.Errorf("got %s %s %s\nwant %s", r.State, got, r.Failure, tc.output)
 				}
 				if failure, err := json.Marshal(r.Failure); tc.failure != "" && (err != nil || !strings.Contains(string(failure), tc.failure)) {
 					t.Errorf("got %s %s, %v\nwant a failure with %s", r.State, failure, err, tc.failure)

@@ -30,9 +30,7 @@ var hang = reprise.NewActivity("hang", func(ctx context.Context, _ any) (any, er
 }, reprise.ActivityOptions{Timeout: 2 * time.Hour})
 
 var decline = reprise.NewActivity("decline", func(_ context.Context, why string) (any, error) {
-	f := reprise.Failf("declined", "%s", why)
-	f.Details = json.RawMessage(`{"limit":9}`)
-	return nil, reprise.NonRetryable(f)
+	return nil, reprise.NonRetryable(reprise.Failf("declined", "%s", why).WithDetails(map[string]int{"limit": 9}))
 }, impatient)
 
 var flaky = reprise.NewActivity("flaky", func(context.Context, any) (int, error) {

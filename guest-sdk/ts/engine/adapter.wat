@@ -23,6 +23,9 @@
   (import "qjs" "qjs_get_float64" (func $qjs_get_float64 (param i32) (result f64)))
   (import "qjs" "qjs_get_string_len" (func $qjs_get_string_len (param i32 i32) (result i32)))
   (import "qjs" "qjs_free_cstring" (func $qjs_free_cstring (param i32)))
+  (import "qjs" "qjs_is_array_buffer" (func $qjs_is_array_buffer (param i32) (result i32)))
+  (import "qjs" "qjs_get_array_buffer" (func $qjs_get_array_buffer (param i32 i32) (result i32)))
+  (import "qjs" "qjs_new_array_buffer" (func $qjs_new_array_buffer (param i32 i32) (result i32)))
   (import "qjs" "qjs_is_exception" (func $qjs_is_exception (param i32) (result i32)))
   (import "qjs" "qjs_is_function" (func $qjs_is_function (param i32) (result i32)))
   (import "qjs" "qjs_get_exception" (func $qjs_get_exception (result i32)))
@@ -57,7 +60,8 @@
 
   (global $constants (mut i32) (i32.const 0))  ;; "__reprise", "main.js" at 10, "__turn" at 18, "__crash" at 25, "__rejected" at 33, each
   ;; with a NUL
-  (global $args (mut i32) (i32.const 0))       ;; 4 pairs (pointer, length): the strings that a call was given
+  (global $args (mut i32) (i32.const 0))       ;; 4 pairs (pointer, length): the strings and bytes that a call was given
+  (global $borrowed (mut i32) (i32.const 0))   ;; a bit for each pair that is of an ArrayBuffer, which stays what it is
   (global $watched (mut i32) (i32.const 0))    ;; the handles to wait for, $count of them
   (global $ready (mut i32) (i32.const 0))      ;; those that the last wait gave, from $next to $end
   (global $room (mut i32) (i32.const 0))       ;; handles that either has room for
@@ -74,14 +78,19 @@
   (func $int (param $argv i32) (param $i i32) (result i32)
     (i32.trunc_sat_f64_s (call $number (local.get $argv) (local.get $i))))
 
-  ;; text makes bytes of argument i, as pair i of $args.
+  ;; text makes bytes of argument i, as pair i of $args: of a string its UTF-8, of an ArrayBuffer what it holds.
   (func $text (param $argv i32) (param $i i32)
-    (local $pair i32)
+    (local $pair i32) (local $value i32)
     (local.set $pair (i32.add (global.get $args) (i32.shl (local.get $i) (i32.const 3))))
-    (i32.store (local.get $pair)
-      (call $qjs_get_string_len
-        (i32.load (i32.add (local.get $argv) (i32.shl (local.get $i) (i32.const 2))))
-        (i32.add (local.get $pair) (i32.const 4)))))
+    (local.set $value (i32.load (i32.add (local.get $argv) (i32.shl (local.get $i) (i32.const 2)))))
+    (i32.store offset=4 (local.get $pair) (i32.const 0))
+    (if (call $qjs_is_array_buffer (local.get $value))
+      (then
+        (global.set $borrowed (i32.or (global.get $borrowed) (i32.shl (i32.const 1) (local.get $i))))
+        (i32.store (local.get $pair) (call $qjs_get_array_buffer (local.get $value) (i32.add (local.get $pair) (i32.const 4)))))
+      (else
+        (i32.store (local.get $pair)
+          (call $qjs_get_string_len (local.get $value) (i32.add (local.get $pair) (i32.const 4)))))))
 
   (func $ptr (param $i i32) (result i32)
     (i32.load (i32.add (global.get $args) (i32.shl (local.get $i) (i32.const 3)))))
@@ -96,10 +105,12 @@
     (loop $again
       (if (call $ptr (local.get $i))
         (then
-          (call $qjs_free_cstring (call $ptr (local.get $i)))
+          (if (i32.eqz (i32.and (i32.shr_u (global.get $borrowed) (local.get $i)) (i32.const 1)))
+            (then (call $qjs_free_cstring (call $ptr (local.get $i)))))
           (i32.store (i32.add (global.get $args) (i32.shl (local.get $i) (i32.const 3))) (i32.const 0))))
       (local.set $i (i32.add (local.get $i) (i32.const 1)))
-      (br_if $again (i32.lt_u (local.get $i) (i32.const 4)))))
+      (br_if $again (i32.lt_u (local.get $i) (i32.const 4))))
+    (global.set $borrowed (i32.const 0)))
 
   ;; pull calls one of the functions that give bytes: 1 entry, 2 info, 3 input, 11 result, 16 asset.
   (func $pull (param $op i32) (param $handle i32) (param $to i32) (param $cap i32) (result i32)
@@ -110,14 +121,16 @@
       (then (return (call $result (local.get $handle) (local.get $to) (local.get $cap)))))
     (call $asset (call $ptr (i32.const 1)) (call $len (i32.const 1)) (local.get $to) (local.get $cap)))
 
-  ;; pulled makes a string of them; undefined when there is no such asset.
-  (func $pulled (param $op i32) (param $handle i32) (result i32)
+  ;; pulled makes a string of them, or an ArrayBuffer; undefined when there is no such asset.
+  (func $pulled (param $op i32) (param $handle i32) (param $bytes i32) (result i32)
     (local $n i32) (local $to i32) (local $value i32)
     (local.set $n (call $pull (local.get $op) (local.get $handle) (i32.const 0) (i32.const 0)))
     (if (i32.lt_s (local.get $n) (i32.const 0)) (then (return (call $qjs_get_undefined))))
     (local.set $to (call $malloc (i32.add (local.get $n) (i32.const 1))))
     (drop (call $pull (local.get $op) (local.get $handle) (local.get $to) (local.get $n)))
-    (local.set $value (call $qjs_new_string (local.get $to) (local.get $n)))
+    (local.set $value (if (result i32) (local.get $bytes)
+      (then (call $qjs_new_array_buffer (local.get $to) (local.get $n)))
+      (else (call $qjs_new_string (local.get $to) (local.get $n)))))
     (call $free (local.get $to))
     (local.get $value))
 
@@ -180,15 +193,15 @@
   (func $do (param $argv i32) (result i32)
     (local $op i32)
     (local.set $op (call $int (local.get $argv) (i32.const 0)))
-    (block $other (block $ended (block $take (block $unwatch (block $watch (block $publish (block $log (block $asset
+    (block $other (block $decode (block $encode (block $bytes (block $ended (block $take (block $unwatch (block $watch (block $publish (block $log (block $asset
     (block $random (block $cancel_handle (block $drop (block $cancel (block $result (block $status (block $signal
     (block $timer (block $activity (block $effect (block $fail (block $output (block $pulled (block $entry_kind
       (br_table $entry_kind $pulled $pulled $pulled $output $fail $effect $activity $timer $signal $status $result
-        $cancel $drop $cancel_handle $random $asset $log $publish $watch $unwatch $take $ended $other (local.get $op)))
+        $cancel $drop $cancel_handle $random $asset $log $publish $watch $unwatch $take $ended $bytes $encode $decode $other (local.get $op)))
       ;; entry_kind
       (return (call $qjs_new_number (f64.convert_i32_s (call $entry_kind)))))
       ;; entry, info, input
-      (return (call $pulled (local.get $op) (i32.const 0))))
+      (return (call $pulled (local.get $op) (i32.const 0) (i32.const 0))))
       ;; output
       (call $strings (local.get $argv) (i32.const 1) (i32.const 2))
       (call $output (call $ptr (i32.const 1)) (call $len (i32.const 1)))
@@ -214,7 +227,7 @@
       ;; status
       (return (call $qjs_new_number (f64.convert_i32_s (call $status (call $int (local.get $argv) (i32.const 1)))))))
       ;; result
-      (return (call $pulled (local.get $op) (call $int (local.get $argv) (i32.const 1)))))
+      (return (call $pulled (local.get $op) (call $int (local.get $argv) (i32.const 1)) (i32.const 0))))
       ;; cancel
       (call $cancel (call $int (local.get $argv) (i32.const 1)))
       (return (i32.const 0)))
@@ -227,7 +240,7 @@
       (return (call $draw)))
       ;; asset
       (call $strings (local.get $argv) (i32.const 1) (i32.const 2))
-      (return (call $pulled (local.get $op) (i32.const 0))))
+      (return (call $pulled (local.get $op) (i32.const 0) (i32.const 0))))
       ;; log
       (call $strings (local.get $argv) (i32.const 2) (i32.const 3))
       (call $log (call $int (local.get $argv) (i32.const 1)) (call $ptr (i32.const 2)) (call $len (i32.const 2)))
@@ -247,6 +260,14 @@
       ;; ended
       (global.set $ended (call $int (local.get $argv) (i32.const 1)))
       (return (i32.const 0)))
+      ;; bytes: what input or result gives
+      (return (call $pulled (call $int (local.get $argv) (i32.const 1)) (call $int (local.get $argv) (i32.const 2)) (i32.const 1))))
+      ;; encode: the UTF-8 of a string
+      (call $strings (local.get $argv) (i32.const 1) (i32.const 2))
+      (return (call $qjs_new_array_buffer (call $ptr (i32.const 1)) (call $len (i32.const 1)))))
+      ;; decode: the string of an ArrayBuffer
+      (call $strings (local.get $argv) (i32.const 1) (i32.const 2))
+      (return (call $qjs_new_string (call $ptr (i32.const 1)) (call $len (i32.const 1)))))
     unreachable)
 
   (func (export "host_call") (param $name i32) (param $name_len i32) (param $this i32) (param $argc i32) (param $argv i32) (result i32)

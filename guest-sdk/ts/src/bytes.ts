@@ -1,21 +1,28 @@
-// UTF-8 and base64, which the engine has no functions for.
+import * as host from "./host";
+
+// Bytes, UTF-8 and base64.
+
+/** buffer is the bytes of a view, and of nothing else. */
+export function buffer(b: ArrayBuffer | ArrayBufferView): ArrayBuffer {
+  if (b instanceof ArrayBuffer) return b;
+  const { buffer, byteOffset, byteLength } = b;
+  return (byteLength === buffer.byteLength ? buffer : buffer.slice(byteOffset, byteOffset + byteLength)) as ArrayBuffer;
+}
 
 /** encodeUTF8 writes lone surrogates as U+FFFD. */
 export function encodeUTF8(text: string): Uint8Array {
-  const out: number[] = [];
-  for (const c of text) {
-    let p = c.codePointAt(0)!;
-    if (p >= 0xd800 && p < 0xe000) p = 0xfffd;
-    if (p < 0x80) out.push(p);
-    else if (p < 0x800) out.push(0xc0 | p >> 6, 0x80 | p & 63);
-    else if (p < 0x10000) out.push(0xe0 | p >> 12, 0x80 | p >> 6 & 63, 0x80 | p & 63);
-    else out.push(0xf0 | p >> 18, 0x80 | p >> 12 & 63, 0x80 | p >> 6 & 63, 0x80 | p & 63);
-  }
-  return Uint8Array.from(out);
+  return new Uint8Array(host.encode(text.toWellFormed()));
 }
 
-/** decodeUTF8 makes U+FFFD of each longest start of a sequence that does not go on, as the Encoding Standard says. */
+/** decodeUTF8 lets the engine decode what is UTF-8, which is what comes out as it went in. */
 export function decodeUTF8(bytes: Uint8Array, fatal: boolean): string {
+  const text = host.decode(buffer(bytes));
+  const sound = text.isWellFormed() && !text.includes("\ufffd") && host.encode(text).byteLength === bytes.byteLength;
+  return sound ? text : decodeBroken(bytes, fatal);
+}
+
+/** decodeBroken makes U+FFFD of each longest start of a sequence that does not go on, as the Encoding Standard says. */
+function decodeBroken(bytes: Uint8Array, fatal: boolean): string {
   let out = "", point = 0, needed = 0, low = 0x80, high = 0xbf;
   const broken = (): void => {
     if (fatal) throw new TypeError("the bytes are not UTF-8");

@@ -1,7 +1,7 @@
 import "./globals";
 import { encode, Failure } from "./failure";
 import * as host from "./host";
-import { json, text } from "./json";
+import { json, payload } from "./json";
 import { find, manifest } from "./registry";
 import { listen, runSignal, turn } from "./requests";
 
@@ -29,17 +29,18 @@ hooks.__rejected = (...args: [promise?: unknown, reason?: unknown]): void => {
   }
 };
 
-function parsed(payload: string): unknown {
+function input(as?: "bytes"): unknown {
+  if (as === "bytes") return new Uint8Array(host.inputBytes());
   try {
-    return json(payload);
+    return json(host.input());
   } catch (cause) {
     throw new Failure("invalid_input", `the input is not JSON: ${cause}`, { retryable: false, cause });
   }
 }
 
-function result(value: unknown): string {
+function result(value: unknown): host.Payload {
   try {
-    return text(value);
+    return payload(value);
   } catch (cause) {
     throw new Failure("invalid_output", `the result is no JSON: ${cause}`, { retryable: false, cause });
   }
@@ -55,7 +56,8 @@ export function start(): void {
   }
   listen();
   (async () => {
-    const value = await find(kind, host.entry())(parsed(host.input()), { signal: runSignal });
+    const f = find(kind, host.entry());
+    const value = await f.run(input(f.input), { signal: runSignal });
     host.output(result(value));
     host.ended(true);
   })().catch(failed);

@@ -1,6 +1,6 @@
 import { Failure } from "./failure";
 import * as host from "./host";
-import { json, text } from "./json";
+import { payload } from "./json";
 import { request, type RequestOptions } from "./requests";
 import { milliseconds, type Duration } from "./timers";
 
@@ -15,19 +15,29 @@ export interface Context {
 
 type Handler = (input: any, context: Context) => unknown;
 
-const workflows = new Map<string, Handler>();
-const activities = new Map<string, Handler>();
-
-function add(to: Map<string, Handler>, what: string, name: string, handler: Handler): void {
-  if (typeof name !== "string" || name === "" || name.includes("\0")) throw new TypeError(`${what} needs a name`);
-  if (typeof handler !== "function") throw new TypeError(`${what} ${JSON.stringify(name)} needs a function`);
-  if (to.has(name)) throw new TypeError(`two functions are registered as ${what} ${JSON.stringify(name)}`);
-  to.set(name, handler);
+/** How a function takes its input. */
+export interface InputOptions {
+  /** "bytes": as a Uint8Array, whatever the bytes are. Default: JSON. */
+  input?: "bytes";
 }
 
-/** workflow registers a workflow under a name. Its input and its result are JSON. */
-export function workflow<In, Out>(name: string, run: (input: In, context: Context) => Promise<Out> | Out): void {
-  add(workflows, "a workflow", name, run);
+/** Entry is a registered function. */
+interface Entry { run: Handler; input?: "bytes" }
+
+const workflows = new Map<string, Entry>();
+const activities = new Map<string, Entry>();
+
+function add(to: Map<string, Entry>, what: string, name: string, run: Handler, { input }: InputOptions): void {
+  if (typeof name !== "string" || name === "" || name.includes("\0")) throw new TypeError(`${what} needs a name`);
+  if (typeof run !== "function") throw new TypeError(`${what} ${JSON.stringify(name)} needs a function`);
+  if (to.has(name)) throw new TypeError(`two functions are registered as ${what} ${JSON.stringify(name)}`);
+  to.set(name, { run, input });
+}
+
+/** workflow registers a workflow under a name. Its input and its result are JSON; a result that is an ArrayBuffer or a view of one
+ * is its bytes. */
+export function workflow<In, Out>(name: string, run: (input: In, context: Context) => Promise<Out> | Out, options: InputOptions = {}): void {
+  add(workflows, "a workflow", name, run, options);
 }
 
 /** How failed attempts are retried. The wait before attempt n+1 is min(backoff * factor^(n-1), maxBackoff). */
@@ -59,8 +69,8 @@ export type Activity<In, Out> = (input: In, options?: EffectOptions) => Promise<
 
 /** activity registers a function that runs outside the workflow: in an instance of its own, at least once, retried by policy,
  * its outcome journaled. Workflows call what it returns. Inside it requests go to the world directly, without a journal. */
-export function activity<In, Out>(name: string, run: (input: In, context: Context) => Promise<Out> | Out, options: EffectOptions = {}): Activity<In, Out> {
-  add(activities, "an activity", name, run);
+export function activity<In, Out>(name: string, run: (input: In, context: Context) => Promise<Out> | Out, options: EffectOptions & InputOptions = {}): Activity<In, Out> {
+  add(activities, "an activity", name, run, options);
   return caller(undefined, name, options);
 }
 
@@ -72,21 +82,21 @@ export function remoteActivity<In, Out>(module: string, name: string, options: E
 function caller<In, Out>(module: string | undefined, name: string, options: EffectOptions): Activity<In, Out> {
   return (input, more) => {
     const o = { ...options, ...more };
-    return request(() => host.activity(name, text(input), wire(o, module)), o, json);
+    return request(() => host.activity(name, payload(input), wire(o, module)), o);
   };
 }
 
 /** effect asks the host for an effect by name. */
 export function effect<Out = unknown>(name: string, input?: unknown, options: EffectOptions = {}): Promise<Out> {
   if (!name) return Promise.reject(new Failure("invalid_input", "an effect needs a name", { retryable: false }));
-  return request(() => host.effect(name, text(input), wire(options)), options, json);
+  return request(() => host.effect(name, payload(input), wire(options)), options);
 }
 
 /** signal waits for the next signal of a name. Signals are delivered once, in order of arrival; those that came earlier count.
  * When it is given up, a signal that has not been delivered stays in the queue. */
 export function signal<T = unknown>(name: string, options?: RequestOptions): Promise<T> {
   if (!name) return Promise.reject(new Failure("invalid_input", "a signal needs a name", { retryable: false }));
-  return request(() => host.signal(name), options, json);
+  return request(() => host.signal(name), options);
 }
 
 /** wire is the options as the contract writes them, empty when all are defaults. */
@@ -106,7 +116,7 @@ export function manifest(): string {
 }
 
 /** find gives the function that an instance was made for; no name means the only workflow. */
-export function find(kind: number, name: string): Handler {
+export function find(kind: number, name: string): Entry {
   const [from, what, code] = kind === host.ACTIVITY ? [activities, "activity", "unknown_activity"] as const
     : [workflows, "workflow", "unknown_workflow"] as const;
   const [only] = from.values();

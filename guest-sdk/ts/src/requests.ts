@@ -1,10 +1,11 @@
 import { Controller } from "./abort";
 import { decode, Failure } from "./failure";
 import * as host from "./host";
+import { json } from "./json";
 
 /** A request in flight: what becomes of its outcome. */
 interface Open {
-  done(status: number, payload: string): void;
+  done(status: number, handle: number): void;
   /** Set when the run's cancellation, or a signal, may end it before its time. */
   abort?(reason: unknown): void;
 }
@@ -20,11 +21,23 @@ export const runSignal: AbortSignal = cancellation.signal;
 export interface RequestOptions {
   /** Gives the request up when it aborts; the promise is then rejected with the signal's reason. */
   signal?: AbortSignal;
+  /** "bytes": the outcome is a Uint8Array of its bytes, whatever they are. Default: JSON. */
+  as?: "bytes";
+}
+
+/** outcome reads the outcome of a handle that went well. */
+export function outcome(handle: number, as?: "bytes"): any {
+  if (as === "bytes") return new Uint8Array(host.resultBytes(handle));
+  try {
+    return json(host.result(handle));
+  } catch (cause) {
+    throw new Failure("invalid_output", `the outcome is not JSON: ${cause}`, { retryable: false, cause });
+  }
 }
 
 /** request makes a promise of a handle. make is not called when the signal has aborted already. */
-export function request<T>(make: () => number, options: RequestOptions | undefined, read: (payload: string) => T): Promise<T> {
-  const { signal } = options ?? {};
+export function request<T>(make: () => number, options: RequestOptions | undefined): Promise<T> {
+  const { signal, as } = options ?? {};
   return new Promise<T>((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
     const handle = make();
@@ -36,13 +49,13 @@ export function request<T>(make: () => number, options: RequestOptions | undefin
     const onAbort = (): void => abort(signal!.reason);
     signal?.addEventListener("abort", onAbort);
     add(handle, {
-      done(status, payload) {
+      done(status, handle) {
         signal?.removeEventListener("abort", onAbort);
-        if (status !== host.OK) return reject(decode(status, payload));
+        if (status !== host.OK) return reject(decode(status, host.result(handle)));
         try {
-          resolve(read(payload));
-        } catch (cause) {
-          reject(new Failure("invalid_output", `the outcome is not JSON: ${cause}`, { retryable: false, cause }));
+          resolve(outcome(handle, as));
+        } catch (e) {
+          reject(e);
         }
       },
       abort,
@@ -81,9 +94,8 @@ function settle(handle: number): void {
   const o = open.get(handle);
   if (!o) return; // it was given up by what came before it
   open.delete(handle);
-  const status = host.status(handle), payload = host.result(handle);
+  o.done(host.status(handle), handle);
   host.drop(handle);
-  o.done(status, payload);
 }
 
 /** cancelled ends what is waited for now. What is asked for later, such as a compensation, is not affected. */

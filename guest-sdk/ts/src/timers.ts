@@ -23,7 +23,7 @@ function timer(ms: number): number {
 /** sleep waits, however long; the host may be restarted meanwhile. */
 export function sleep(d: Duration, options?: RequestOptions): Promise<void> {
   const ms = milliseconds(d);
-  return request(() => timer(ms), options, () => undefined);
+  return request(() => timer(ms), { signal: options?.signal });
 }
 
 type Callback = (...args: any[]) => void;

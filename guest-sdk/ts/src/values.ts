@@ -1,5 +1,5 @@
 import * as host from "./host";
-import { text } from "./json";
+import { payload } from "./json";
 
 /** Which run this is. */
 export interface RunInfo {
@@ -17,8 +17,8 @@ export function info(): RunInfo {
   return JSON.parse(host.info());
 }
 
-/** publish sets a value that readers of the run see. The last value of a key wins. */
+/** publish sets a value that readers of the run see: JSON, or bytes as they are. The last value of a key wins. */
 export function publish(key: string, value: unknown): void {
   if (!key) throw new TypeError("publish: the key is empty");
-  host.publish(key, text(value));
+  host.publish(key, payload(value));
 }

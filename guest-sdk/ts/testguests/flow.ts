@@ -152,3 +152,27 @@ workflow("globals", () => {
     language: [[3, 1, 2].toSorted(), Object.groupBy(["a", "bb"], (s) => s.length), 2n ** 70n === 1180591620717411303424n],
   };
 });
+
+const reversed = activity("reversed", (bytes: Uint8Array) => bytes.toReversed(), { input: "bytes", as: "bytes" });
+
+// bytes passes what is no text as it is.
+workflow("bytes", async (input: Uint8Array) => {
+  publish("bytes", input.subarray(1, 3));
+  return await reversed(await reversed(input) as Uint8Array);
+}, { input: "bytes" });
+
+const echo = activity("echo", (value: unknown) => value);
+
+// exact passes integers that no number holds.
+workflow("exact", async (input: { n: unknown }) => {
+  const back = await echo(input) as { n: bigint };
+  return [typeof back.n, back.n + 1n, await echo(2n ** 70n), await echo([1e21, 0.1234567890123456789, -12, "9007199254740993"])];
+});
+
+// utf8 decodes what is nearly UTF-8 as browsers do.
+workflow("utf8", () => {
+  const decode = (...bytes: number[]): string => new TextDecoder().decode(new Uint8Array(bytes));
+  const encoded = (s: string): number[] => [...new TextEncoder().encode(s)];
+  return [decode(0xed, 0xa0, 0xbd, 0xed, 0xb8, 0x80), decode(0xc0, 0x80), decode(0xef, 0xbf, 0xbd), decode(0xf4, 0x90, 0x80, 0x80),
+    decode(), decode(0, 65), encoded("\udc00a\ud83d"), encoded(""), encoded("\0é")];
+});
