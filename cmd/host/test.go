@@ -62,7 +62,8 @@ func (p *program) test() *cli.Command {
 func compiledIn(dir string) string {
 	if dir == "" {
 		if cache, err := os.UserCacheDir(); err == nil {
-			return filepath.Join(cache, "reprise", "compiled")
+			dir = filepath.Join(cache, "reprise", "compiled")
+			trim(dir, keepCompiled)
 		}
 	}
 	return dir
