@@ -1,0 +1,236 @@
+use crate::calls;
+use crate::failure::Result;
+use crate::json::ToJson;
+use crate::payload::{outcome, Decode, Encode};
+use crate::request::Request;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::borrow::Borrow;
+use core::future::Future;
+use core::marker::PhantomData;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use core::time::Duration;
+
+/// How an activity or effect is carried out. Zero is the host's default throughout.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Bounds one attempt; the host's default is 30 s.
+    pub timeout: Duration,
+    /// Bounds all attempts together.
+    pub total_timeout: Duration,
+    /// How failures are retried; None leaves that to the host.
+    pub retry: Option<Retry>,
+    /// The module of an activity: a workflow's name or a digest. Empty: the run's own.
+    pub module: &'static str,
+}
+
+/// How failures are retried: the wait before attempt n+1 is backoff × factor^(n-1), at most `max_backoff`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Retry {
+    /// The number of attempts in all; 0 is one.
+    pub attempts: u32,
+    /// The wait after the first failure; the host's default is 1 s.
+    pub backoff: Duration,
+    /// The growth of the wait; the host's default is 2.
+    pub factor: f64,
+    /// Bounds the wait; the host's default is 60 s.
+    pub max_backoff: Duration,
+    /// Failure codes that end the attempts at once.
+    pub non_retryable: &'static [&'static str],
+}
+
+impl Options {
+    /// The host's defaults, for constants: `Options { timeout: ..., ..Options::DEFAULT }`.
+    pub const DEFAULT: Options = Options { timeout: Duration::ZERO, total_timeout: Duration::ZERO, retry: None, module: "" };
+
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Fields(String::new());
+        out.text("module", self.module);
+        out.milliseconds("timeout_ms", self.timeout);
+        out.milliseconds("total_timeout_ms", self.total_timeout);
+        if let Some(retry) = &self.retry {
+            out.add("retry", &retry.encode());
+        }
+        if out.0.is_empty() {
+            return Vec::new(); // which says the same in fewer bytes
+        }
+        out.end().into_bytes()
+    }
+}
+
+impl Retry {
+    /// The host's defaults, for constants.
+    pub const DEFAULT: Retry = Retry { attempts: 0, backoff: Duration::ZERO, factor: 0.0, max_backoff: Duration::ZERO, non_retryable: &[] };
+
+    fn encode(&self) -> String {
+        let mut out = Fields(String::new());
+        if self.attempts > 0 {
+            out.add("attempts", &json(&self.attempts));
+        }
+        out.milliseconds("backoff_ms", self.backoff);
+        if self.factor > 0.0 {
+            out.add("factor", &json(&self.factor));
+        }
+        out.milliseconds("max_backoff_ms", self.max_backoff);
+        if !self.non_retryable.is_empty() {
+            out.add("non_retryable", &json(self.non_retryable));
+        }
+        out.end()
+    }
+}
+
+fn json<T: ToJson + ?Sized>(value: &T) -> String {
+    let mut out = String::new();
+    value.to_json(&mut out);
+    out
+}
+
+/// An object that is being written.
+struct Fields(String);
+
+impl Fields {
+    fn add(&mut self, key: &str, json: &str) {
+        self.0.push(if self.0.is_empty() { '{' } else { ',' });
+        key.to_json(&mut self.0);
+        self.0.push(':');
+        self.0.push_str(json);
+    }
+
+    fn text(&mut self, key: &str, value: &str) {
+        if !value.is_empty() {
+            self.add(key, &json(value));
+        }
+    }
+
+    /// Part of a millisecond is a whole one: zero would be the default.
+    fn milliseconds(&mut self, key: &str, d: Duration) {
+        if !d.is_zero() {
+            self.add(key, &json(&((d.as_nanos() + 999_999) / 1_000_000)));
+        }
+    }
+
+    fn end(mut self) -> String {
+        if self.0.is_empty() {
+            self.0.push('{');
+        }
+        self.0.push('}');
+        self.0
+    }
+}
+
+/// An activity: a function that is run in a fresh instance, at least once, and retried by policy. This is how it is called; in
+/// [`module!`](crate::module) it is given its function, when that is in the same module.
+///
+/// ```
+/// # use reprise::{Activity, Options, Retry};
+/// const CHARGE: Activity<i64, String> =
+///     Activity::new("charge").with(Options { retry: Some(Retry { attempts: 5, ..Retry::DEFAULT }), ..Options::DEFAULT });
+///
+/// async fn order(amount: i64) -> reprise::Result<String> {
+///     CHARGE.call(amount).await
+/// }
+/// ```
+pub struct Activity<I, O> {
+    name: &'static str,
+    options: Options,
+    types: PhantomData<fn(I) -> O>,
+}
+
+impl<I, O> Clone for Activity<I, O> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<I, O> Copy for Activity<I, O> {}
+
+impl<I, O> Activity<I, O> {
+    /// The activity of a name.
+    pub const fn new(name: &'static str) -> Activity<I, O> {
+        Activity { name, options: Options::DEFAULT, types: PhantomData }
+    }
+
+    /// The same with other options.
+    pub const fn with(self, options: Options) -> Activity<I, O> {
+        Activity { name: self.name, options, types: PhantomData }
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+impl<I: Encode, O: Decode> Activity<I, O> {
+    /// Asks for it. The request is made now, whether or not it is awaited at once.
+    pub fn call(&self, input: impl Borrow<I>) -> Request<O> {
+        ask(input.borrow(), |bytes| calls::activity(self.name, bytes, &self.options.encode()))
+    }
+}
+
+/// Asks the host for an effect by its name; `http` has words of its own for `http.request`.
+pub fn effect<I: Encode, O: Decode>(name: &str, input: impl Borrow<I>, options: &Options) -> Request<O> {
+    ask(input.borrow(), |bytes| calls::effect(name, bytes, &options.encode()))
+}
+
+fn ask<I: Encode, O: Decode>(input: &I, make: impl FnOnce(&[u8]) -> i32) -> Request<O> {
+    match input.encode() {
+        Ok(bytes) => Request::new(make(&bytes), outcome),
+        Err(failure) => Request::refused(failure, outcome),
+    }
+}
+
+/// A workflow, as others call it: as a child run of theirs.
+pub struct Workflow<I, O> {
+    name: &'static str,
+    types: PhantomData<fn(I) -> O>,
+}
+
+impl<I, O> Clone for Workflow<I, O> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<I, O> Copy for Workflow<I, O> {}
+
+impl<I, O> Workflow<I, O> {
+    /// The workflow of a name.
+    pub const fn new(name: &'static str) -> Workflow<I, O> {
+        Workflow { name, types: PhantomData }
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+impl<I: Encode, O: Decode> Workflow<I, O> {
+    /// Starts a child run. A program that never does so needs no host that can.
+    pub fn start(&self, input: impl Borrow<I>) -> Request<O> {
+        self.start_with(input, "")
+    }
+
+    /// Starts a child run with options of the contract, which are JSON; none when empty.
+    pub fn start_with(&self, input: impl Borrow<I>, options: &str) -> Request<O> {
+        ask(input.borrow(), |bytes| calls::child(self.name, bytes, options.as_bytes()))
+    }
+}
+
+/// Ends the run and starts its successor, the same workflow with another input and an empty journal. What comes after it in the
+/// program is not executed, and requests that are not done are given up.
+pub async fn continue_as_new<I: Encode, T>(input: impl Borrow<I>) -> Result<T> {
+    calls::continue_as_new(&input.borrow().encode()?);
+    crate::executor::state(|s| s.continued = true);
+    Never(PhantomData).await
+}
+
+struct Never<T>(PhantomData<fn() -> T>);
+
+impl<T> Future for Never<T> {
+    type Output = T;
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<T> {
+        Poll::Pending
+    }
+}
