@@ -26,7 +26,7 @@ func each(commands []*cli.Command, prefix string, f func(path string, c *cli.Com
 
 const docHead = `# The command line
 
-` + "`reprise dev`" + ` and ` + "`reprise serve`" + ` run a node, ` + "`reprise soak`" + ` several; ` + "`reprise module check`, `sign`, `keygen`, `reprise build`, `test`" + ` and ` + "`reprise version`" + ` need none; every
+` + "`reprise dev`" + ` and ` + "`reprise serve`" + ` run a node, ` + "`reprise soak`" + ` several; ` + "`reprise module check`, `sign`, `keygen`, `reprise new`, `build`, `test`" + ` and ` + "`reprise version`" + ` need none; every
 other command speaks to a node over HTTP (` + "`--addr`, `REPRISE_ADDR`" + `).
 
 - stdout has data only; talk, logs and errors go to stderr.
