@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"regexp"
+	"strings"
 
 	"github.com/rogpeppe/go-internal/txtar"
 
@@ -33,7 +35,7 @@ func Go() Files {
 
 // trees are the sources of the other SDKs.
 //
-//go:embed c/*.h cpp/*.hpp
+//go:embed c/*.h cpp/*.hpp rust/Cargo.toml rust/src
 var trees embed.FS
 
 // C is the SDK for C: headers, in one folder.
@@ -47,6 +49,22 @@ func C() Files {
 func CPP() Files {
 	files := C()
 	maps.Copy(files, flat("cpp"))
+	return files
+}
+
+// optional is what the manifest of the SDK for Rust says of crates that it can do without: with it, cargo would ask a registry.
+var optional = regexp.MustCompile(`(?m)^(# Adds the payload type .*|serde(_json)? = .*)\n`)
+
+// Rust is the SDK for Rust: a crate that depends on no other, so it has no payloads of serde.
+func Rust() Files {
+	files := Files{}
+	_ = fs.WalkDir(trees, "rust", func(name string, d fs.DirEntry, err error) error { // an embedded tree can be walked
+		if err == nil && !d.IsDir() {
+			files[strings.TrimPrefix(name, "rust/")], err = trees.ReadFile(name)
+		}
+		return err
+	})
+	files["Cargo.toml"] = optional.ReplaceAll(files["Cargo.toml"], nil)
 	return files
 }
 

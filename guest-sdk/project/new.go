@@ -42,6 +42,8 @@ func starters() []starter {
 			sdk: func(dir string) error { return writeFiles(filepath.Join(dir, "sdk"), sdk.C()) }},
 		{lang: "cpp", Language: "C++", Source: "main.cpp", Needs: "Clang with its libraries for WASI, of C++ too. On Debian: `sudo apt-get install -y " + forCPP().packages + "`.",
 			sdk: func(dir string) error { return writeFiles(filepath.Join(dir, "sdk"), sdk.CPP()) }},
+		{lang: "rust", Language: "Rust", Source: "src/lib.rs", Needs: "Rust 1.63 or newer, with its standard library for WASI. On Debian: `sudo apt-get install -y " + rustPackages + "`; with rustup: `rustup target add wasm32-wasip1`.",
+			sdk: func(dir string) error { return writeFiles(filepath.Join(dir, "sdk"), sdk.Rust()) }},
 	}
 }
 

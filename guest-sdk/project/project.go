@@ -52,6 +52,7 @@ func languages() []language {
 		{name: "ts", files: []string{".ts", ".mts", ".js", ".mjs"}, form: scripts, build: buildScript},
 		{name: "c", files: []string{".c"}, form: onlyC, build: buildC},
 		{name: "cpp", files: []string{".cpp", ".cc", ".cxx"}, form: anyOf("*.cpp", "*.cc", "*.cxx"), build: buildCPP},
+		{name: "rust", files: []string{".rs"}, form: anyOf("Cargo.toml"), build: buildRust},
 	}
 }
 
