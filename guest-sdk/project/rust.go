@@ -58,31 +58,25 @@ func wasiTarget(ctx context.Context, rustc string) string {
 	return ""
 }
 
-// buildRust builds a folder with a Cargo.toml, or a file as the one source of a crate of its own. A dependency on the SDK that does
-// not say where it is gets the one of this program.
+// buildRust builds a folder with a Cargo.toml, or a file as the one source of a crate of its own.
 func buildRust(ctx context.Context, r Request, dir bool) (Built, error) {
 	t, err := findRust(ctx)
 	if err != nil {
 		return Built{}, err
 	}
-	folder, done, err := unpack("rust", sdk.Rust())
+	root := r.Path
+	if dir {
+		err = t.hasSDK(ctx, root)
+	} else {
+		var done func()
+		if root, done, err = crateOf(r.Path); err == nil {
+			defer done()
+		}
+	}
 	if err != nil {
 		return Built{}, err
 	}
-	defer done()
-	root := r.Path
-	if !dir {
-		if root, err = crateOf(r.Path, folder); err != nil {
-			return Built{}, err
-		}
-		defer os.RemoveAll(root)
-	}
 	args := []string{"build", "--release", "--target", t.target, "--message-format=json-render-diagnostics"}
-	if needs, err := t.needsSDK(ctx, root); err != nil {
-		return Built{}, err
-	} else if needs {
-		args = append(args, "--config", fmt.Sprintf("patch.crates-io.reprise.path=%q", folder))
-	}
 	cmd := exec.CommandContext(ctx, t.cargo, args...)
 	cmd.Dir, cmd.Env, cmd.Stderr = root, append(os.Environ(), "RUSTC="+t.rustc), r.Talk
 	out, err := cmd.Output()
@@ -100,47 +94,61 @@ func buildRust(ctx context.Context, r Request, dir bool) (Built, error) {
 	return Built{Module: module}, err
 }
 
-// crateOf makes a crate of one file.
-func crateOf(file, folder string) (string, error) {
+// crateOf makes a crate of one file, beside the SDK of this program.
+func crateOf(file string) (dir string, done func(), err error) {
 	source, err := os.ReadFile(file)
 	if err != nil {
-		return "", err
+		return "", nil, err
+	}
+	folder, gone, err := unpack("rust", sdk.Rust())
+	if err != nil {
+		return "", nil, err
 	}
 	tmp, err := os.MkdirTemp("", "reprise-rust-")
 	if err != nil {
-		return "", err
+		gone()
+		return "", nil, err
 	}
-	name := strings.TrimSuffix(filepath.Base(file), ".rs")
+	name := filepath.Base(file)
 	manifest := fmt.Sprintf("[package]\nname = \"workflow\"\nversion = \"0.0.0\"\nedition = \"2021\"\n\n[lib]\nname = \"workflow\"\npath = %q\ncrate-type = [\"cdylib\"]\n\n"+
-		"[dependencies]\nreprise = { path = %q }\n\n[profile.release]\npanic = \"abort\"\nstrip = true\n\n[workspace]\n", name+".rs", folder)
-	return tmp, writeFiles(tmp, sdk.Files{"Cargo.toml": []byte(manifest), name + ".rs": source})
+		"[dependencies]\nreprise = { path = %q }\n\n[profile.release]\npanic = \"abort\"\nstrip = true\n\n[workspace]\n", name, folder)
+	done = func() {
+		os.RemoveAll(tmp)
+		gone()
+	}
+	if err := writeFiles(tmp, sdk.Files{"Cargo.toml": []byte(manifest), name: source}); err != nil {
+		done()
+		return "", nil, err
+	}
+	return tmp, done, nil
 }
 
-// needsSDK says that a crate depends on the SDK without a path.
-func (t rust) needsSDK(ctx context.Context, root string) (bool, error) {
+// hasSDK returns an error when a crate depends on the SDK by a version: no registry has it.
+func (t rust) hasSDK(ctx context.Context, root string) error {
 	b, err := output(ctx, root, []string{"RUSTC=" + t.rustc}, t.cargo, "metadata", "--no-deps", "--format-version", "1")
 	if err != nil {
-		return false, err
+		return err
 	}
 	var m struct {
 		Packages []struct {
 			Dependencies []struct {
-				Name string  `json:"name"`
-				Path *string `json:"path"`
+				Name   string  `json:"name"`
+				Source *string `json:"source"`
 			} `json:"dependencies"`
 		} `json:"packages"`
 	}
 	if err := json.Unmarshal(b, &m); err != nil {
-		return false, fmt.Errorf("read what cargo says of the crate: %w", err)
+		return fmt.Errorf("read what cargo says of the crate: %w", err)
 	}
 	for _, p := range m.Packages {
 		for _, d := range p.Dependencies {
-			if d.Name == "reprise" && d.Path == nil {
-				return true, nil
+			if d.Name == "reprise" && d.Source != nil {
+				return &Error{What: "the crate depends on reprise by a version, and no registry has it", Where: filepath.Join(root, "Cargo.toml"),
+					Fix: `write reprise = { path = "sdk" }; reprise new makes a project with that folder`}
 			}
 		}
 	}
-	return false, nil
+	return nil
 }
 
 // artifact is the module among the files that cargo says it has made.
