@@ -109,6 +109,10 @@ bench-snapshot: ## measure the throughput of Postgres while somebody keeps a sna
 bench-resume: ## measure how runs with long journals go on, rewrite the figures and the plot of docs/PERFORMANCE.md (2 minutes)
 	REPRISE_BENCH_RESUME_DOCS=$(CURDIR)/docs go test ./host/internal/exec -run '^$$' -bench 'Resume$$' -benchtime 1x -timeout 20m
 
+.PHONY: bench-suspended
+bench-suspended: ## measure what a million runs that wait take of Postgres and the host, rewrite the figures of docs/PERFORMANCE.md (6 minutes, 8 GB of disk)
+	REPRISE_BENCH_SUSPENDED_DOCS=$(CURDIR)/docs go test ./internal/parked -run '^$$' -bench Suspended -benchtime 1x -timeout 20m
+
 .PHONY: bench-timers
 bench-timers: ## measure how late 10,000 timers fire that are due within a minute, on both journals (4 minutes)
 	go test ./internal/parked -run '^$$' -bench Timers -benchtime 1x -timeout 20m

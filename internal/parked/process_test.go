@@ -34,14 +34,14 @@ func TestMain(m *testing.M) {
 
 // process is a host in a process of its own.
 type process struct {
-	t     *testing.T
+	t     testing.TB
 	cmd   *exec.Cmd
 	lines chan string
 	log   bytes.Buffer
 }
 
 // start runs nodeMain in a role. ahead moves the clock of a journal in a file.
-func start(t *testing.T, role, journal string, ahead time.Duration) *process {
+func start(t testing.TB, role, journal string, ahead time.Duration) *process {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
