@@ -42,13 +42,13 @@ var script = sync.OnceValues(func() ([]byte, error) {
 })
 
 // flowNode starts a node that has the program.
-func flowNode(t *testing.T, crashAt string) *node {
+func flowNode(t *testing.T, crashAt string, flags ...string) *node {
 	t.Helper()
 	wasm, err := script()
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := newNode(t, filepath.Join(t.TempDir(), "reprise.db"), "n1", "--hold-for", "1ms", "--lease-ttl", "3s")
+	n := newNode(t, filepath.Join(t.TempDir(), "reprise.db"), "n1", append(flags, "--hold-for", "1ms", "--lease-ttl", "3s")...)
 	n.program = reprise
 	n.startArmed(crashAt)
 	n.call("push", func(ctx context.Context, c *client.Client) error {
@@ -152,6 +152,8 @@ func TestScripts(t *testing.T) {
 		{entry: "bytes", input: "\x00\xff\xfe{", output: "\x00\xff\xfe{"},
 		{entry: "exact", input: `{"n":-9007199254740993}`, output: `["bigint",-9007199254740992,1180591620717411303424,[1e+21,0.12345678901234568,-12,"9007199254740993"]]`},
 		{entry: "utf8", output: `["������","��","�","����","","\u0000A",[239,191,189,97,239,191,189],[],[0,195,169]]`},
+		{entry: "urls", output: `["http://h/a/c?x=1&y=%C3%A9#z","https://h:8/q?a=+b&a=%26","http://127.0.0.1/","http://h/?a=1&b=%C3%A9+","TypeError","URL"]`},
+		{entry: "stops", output: `["AbortError","mine",true]`},
 		{entry: "globals", output: `{"utf8":[195,169,240,159,152,128,239,191,189],"text":"é😀��","clone":[true,true,0,true,[1,2]],` +
 			`"refused":"TypeError","uuid":true,"base64":["/2Fi",3],"zone":0,"language":[[1,2,3],{"1":["a"],"2":["bb"]},true]}`},
 	} {

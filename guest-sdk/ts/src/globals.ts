@@ -1,9 +1,12 @@
 import { Controller, Signal } from "./abort";
 import { decodeUTF8, encodeUTF8, fromBase64, toBase64 } from "./bytes";
 import { clone } from "./clone";
+import { Answer, fetch, List } from "./fetch";
 import * as host from "./host";
+import { Params } from "./params";
 import { mapped } from "./stack";
 import * as timers from "./timers";
+import { Location } from "./url";
 
 // What the engine lacks of the names that programs expect, and what must be the run's own: randomness, the log, timers. The
 // engine's Date reads the clock of the run already.
@@ -77,6 +80,7 @@ function randomUUID(): string {
 
 function define(names: Record<string, unknown>): void {
   for (const [name, value] of Object.entries(names)) {
+    if (typeof value === "function") Object.defineProperty(value, "name", { value: name, configurable: true });
     Object.defineProperty(globalThis, name, { value, writable: true, configurable: true, enumerable: false });
   }
 }
@@ -87,6 +91,7 @@ define({
   setTimeout: timers.setTimeout, clearTimeout: timers.clearTimeout,
   setInterval: timers.setInterval, clearInterval: timers.clearTimeout,
   AbortController: Controller, AbortSignal: Signal, TextEncoder, TextDecoder,
+  URL: Location, URLSearchParams: Params, fetch, Headers: List, Response: Answer,
   structuredClone: clone,
   crypto: { getRandomValues, randomUUID },
   btoa: (text: string) => toBase64(Uint8Array.from(text, (c) => c.charCodeAt(0))),

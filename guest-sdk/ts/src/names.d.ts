@@ -49,3 +49,84 @@ declare class TextDecoder {
   readonly encoding: string;
   decode(bytes?: ArrayBuffer | ArrayBufferView): string;
 }
+
+declare class URLSearchParams {
+  constructor(init?: string | URLSearchParams | Record<string, string> | Iterable<[string, string]>);
+  readonly size: number;
+  append(name: string, value: string): void;
+  delete(name: string, value?: string): void;
+  get(name: string): string | null;
+  getAll(name: string): string[];
+  has(name: string, value?: string): boolean;
+  set(name: string, value: string): void;
+  sort(): void;
+  forEach(f: (value: string, name: string, all: URLSearchParams) => void): void;
+  entries(): IterableIterator<[string, string]>;
+  keys(): IterableIterator<string>;
+  values(): IterableIterator<string>;
+  [Symbol.iterator](): IterableIterator<[string, string]>;
+  toString(): string;
+}
+
+/** Hosts are ASCII: xn-- for others. */
+declare class URL {
+  constructor(url: string | URL, base?: string | URL);
+  static canParse(url: string | URL, base?: string | URL): boolean;
+  static parse(url: string | URL, base?: string | URL): URL | null;
+  href: string;
+  readonly origin: string;
+  protocol: string;
+  username: string;
+  password: string;
+  host: string;
+  hostname: string;
+  port: string;
+  pathname: string;
+  search: string;
+  readonly searchParams: URLSearchParams;
+  hash: string;
+  toString(): string;
+  toJSON(): string;
+}
+
+type HeadersInit = Headers | Record<string, string> | Iterable<[string, string]>;
+declare class Headers {
+  constructor(init?: HeadersInit);
+  append(name: string, value: string): void;
+  delete(name: string): void;
+  get(name: string): string | null;
+  has(name: string): boolean;
+  set(name: string, value: string): void;
+  forEach(f: (value: string, name: string, all: Headers) => void): void;
+  entries(): IterableIterator<[string, string]>;
+  keys(): IterableIterator<string>;
+  values(): IterableIterator<string>;
+  [Symbol.iterator](): IterableIterator<[string, string]>;
+}
+
+type BodyInit = string | ArrayBuffer | ArrayBufferView | URLSearchParams;
+declare class Response {
+  constructor(body?: BodyInit | null, init?: { status?: number; statusText?: string; headers?: HeadersInit });
+  static json(value: unknown, init?: { status?: number; statusText?: string; headers?: HeadersInit }): Response;
+  readonly status: number;
+  readonly statusText: string;
+  readonly ok: boolean;
+  readonly headers: Headers;
+  readonly url: string;
+  readonly redirected: boolean;
+  readonly bodyUsed: boolean;
+  arrayBuffer(): Promise<ArrayBuffer>;
+  bytes(): Promise<Uint8Array>;
+  json(): Promise<any>;
+  text(): Promise<string>;
+  clone(): Response;
+}
+
+/** The host makes the request, and those that redirects lead to; each is an entry of the journal. */
+declare function fetch(url: string | URL, init?: {
+  method?: string;
+  headers?: HeadersInit;
+  body?: BodyInit | null;
+  signal?: AbortSignal | null;
+  redirect?: "follow" | "manual" | "error";
+}): Promise<Response>;

@@ -176,3 +176,47 @@ workflow("utf8", () => {
   return [decode(0xed, 0xa0, 0xbd, 0xed, 0xb8, 0x80), decode(0xc0, 0x80), decode(0xef, 0xbf, 0xbd), decode(0xf4, 0x90, 0x80, 0x80),
     decode(), decode(0, 65), encoded("\udc00a\ud83d"), encoded(""), encoded("\0é")];
 });
+
+workflow("urls", () => {
+  const base = new URL("HTTP://h:80/a/b?q"), changed = new URL("http://h/?a=1");
+  changed.searchParams.append("b", "é ");
+  let refused = "";
+  try {
+    new URL("no/base");
+  } catch (e) {
+    refused = (e as Error).name;
+  }
+  return [new URL("./c?x=1&y=é#z", base), `https://h:8/q?${new URLSearchParams([["a", " b"], ["a", "&"]])}`, new URL("http://0x7f.1"), changed, refused,
+    changed.constructor.name];
+});
+
+// stops gives up what it asked for before anything comes of it, and tells apart who stopped it.
+workflow("stops", async () => {
+  const mine = new AbortController(), seen: unknown[] = [];
+  setTimeout(() => mine.abort(), 5);
+  await hang(undefined, { signal: mine.signal }).catch((e) => seen.push(e.name));
+  await sleep("1h", { signal: AbortSignal.any([AbortSignal.abort(new Error("mine"))]) }).catch((e) => seen.push(e.message));
+  try {
+    mine.signal.throwIfAborted();
+  } catch (e) {
+    seen.push(e === mine.signal.reason);
+  }
+  return seen;
+});
+
+// browse uses fetch as a library would.
+workflow("browse", async (site: string) => {
+  const moved = await fetch(new URL("/moved", site), { method: "POST", body: new URLSearchParams({ "a b": "é" }), headers: { "X-Test": "1" } });
+  const bytes = await fetch(`${site}/bytes`, { method: "PUT", body: new Uint8Array([0, 255]) });
+  const busy = await fetch(`${site}/busy`);
+  const left = await fetch(`${site}/moved`, { redirect: "manual" });
+  const failures: string[] = [];
+  for (const init of [{ redirect: "error" as const }, { signal: AbortSignal.abort(new Error("no")) }]) {
+    await fetch(`${site}/moved`, init).catch((e) => failures.push(e.message.replace(site, "SITE")));
+  }
+  await fetch("http://elsewhere.test/").catch((e) => failures.push((e as Failure).code));
+  return {
+    moved: [moved.ok, moved.redirected, moved.url.replace(site, "SITE"), moved.headers.get("X-Answer"), await moved.json()],
+    bytes: [...await bytes.bytes()], busy: [busy.status, busy.ok, await busy.text()], left: [left.status, left.headers.get("location")], failures,
+  };
+});
