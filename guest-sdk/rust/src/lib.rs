@@ -78,7 +78,7 @@ pub mod testing;
 pub use activity::{continue_as_new, effect, Activity, Options, Retry, Workflow};
 pub use failure::{Failure, Result};
 pub use join::{join, join_all, race, timeout, try_join_all, Either, Join, JoinAll, Race, TryJoinAll};
-#[cfg(target_arch = "wasm32")]
+#[cfg(all(not(feature = "std"), target_arch = "wasm32"))]
 pub use module::panicked;
 pub use module::{Module, Named};
 #[cfg(feature = "serde")]

@@ -77,7 +77,15 @@ impl Module {
     /// Does what this instance was made for, and returns what the contract wants of the entry.
     pub fn run(&self) -> i32 {
         #[cfg(all(feature = "std", target_arch = "wasm32"))]
-        std::panic::set_hook(Box::new(|panic| panicked(panic)));
+        std::panic::set_hook(Box::new(|panic| {
+            let payload = panic.payload();
+            let text = match (payload.downcast_ref::<&str>(), payload.downcast_ref::<String>()) {
+                (Some(text), _) => String::from(*text),
+                (_, Some(text)) => text.clone(),
+                _ => String::from("a panic without a text"),
+            };
+            report(text, panic.location())
+        }));
         let handler = match calls::entry_kind() {
             calls::DESCRIBE => {
                 calls::output(self.manifest().as_bytes());
@@ -149,33 +157,21 @@ fn find<'a>(of: &'a BTreeMap<&'static str, Handler>, what: &str) -> Result<&'a H
     })
 }
 
-/// Ends the entry with code `panic`, the panic's message, and where it was. With the feature `std` the SDK does so by itself;
-/// without it a program calls this from its `#[panic_handler]`.
-#[cfg(all(feature = "std", target_arch = "wasm32"))]
-pub fn panicked(panic: &std::panic::PanicInfo<'_>) -> ! {
-    report(panic)
-}
-
-/// Ends the entry with code `panic`, the panic's message, and where it was; for a program's `#[panic_handler]`.
+/// Ends the entry with code `panic`, the panic's message, and where it was: for the `#[panic_handler]` of a program without the
+/// feature `std`.
 #[cfg(all(not(feature = "std"), target_arch = "wasm32"))]
 pub fn panicked(panic: &core::panic::PanicInfo<'_>) -> ! {
-    report(panic)
+    report(format!("{}", panic), panic.location())
 }
 
 #[cfg(target_arch = "wasm32")]
-fn report(panic: &core::panic::PanicInfo<'_>) -> ! {
-    let payload = panic.payload();
-    let message = match (payload.downcast_ref::<&str>(), payload.downcast_ref::<String>()) {
-        (Some(text), _) => String::from(*text),
-        (_, Some(text)) => text.clone(),
-        _ => format!("{}", panic), // which has the location in it
-    };
-    let mut failure = Failure::new(Failure::PANIC, message);
-    if let Some(at) = panic.location() {
+fn report(text: String, at: Option<&core::panic::Location<'_>>) -> ! {
+    let mut failure = Failure::new(Failure::PANIC, text);
+    if let Some(at) = at {
         failure = failure.with_details(Value::object([
-            ("file", at.file().into()),
+            ("file", Value::from(at.file())),
             ("line", at.line().into()),
-            ("column", Value::from(at.column())),
+            ("column", at.column().into()),
         ]));
     }
     failed(&failure);
