@@ -35,7 +35,7 @@ func Go() Files {
 
 // trees are the sources of the other SDKs.
 //
-//go:embed c/*.h cpp/*.hpp rust/Cargo.toml rust/src
+//go:embed c/*.h cpp/*.hpp rust/Cargo.toml rust/src zig/reprise.zig
 var trees embed.FS
 
 // C is the SDK for C: headers, in one folder.
@@ -67,6 +67,9 @@ func Rust() Files {
 	files["Cargo.toml"] = optional.ReplaceAll(files["Cargo.toml"], nil)
 	return files
 }
+
+// Zig is the SDK for Zig: one file.
+func Zig() Files { return flat("zig") }
 
 // flat is the files that are embedded of a folder, without those of its folders.
 func flat(dir string) Files {

@@ -44,6 +44,8 @@ func starters() []starter {
 			sdk: func(dir string) error { return writeFiles(filepath.Join(dir, "sdk"), sdk.CPP()) }},
 		{lang: "rust", Language: "Rust", Source: "src/lib.rs", Needs: "Rust 1.63 or newer, with its standard library for WASI. On Debian: `sudo apt-get install -y " + rustPackages + "`; with rustup: `rustup target add wasm32-wasip1`.",
 			sdk: func(dir string) error { return writeFiles(filepath.Join(dir, "sdk"), sdk.Rust()) }},
+		{lang: "zig", Language: "Zig", Source: "main.zig", Needs: "Zig " + zigVersion + ": `" + strings.Replace(zigFix, " (Debian", "` (Debian", 1) + ".",
+			sdk: func(dir string) error { return writeFiles(filepath.Join(dir, "sdk"), sdk.Zig()) }},
 	}
 }
 

@@ -31,6 +31,7 @@ func TestDetect(t *testing.T) {
 		{name: "C++", files: []string{"main.cpp", "reprise.h"}, want: "cpp"},
 		{name: "C++ with C", files: []string{"main.cc", "other.c"}, want: "cpp"},
 		{name: "Rust", files: []string{"Cargo.toml", "Cargo.lock"}, want: "rust"},
+		{name: "Zig", files: []string{"build.zig", "main.zig"}, want: "zig"},
 		{name: "several", files: []string{"main.go", "main.ts"}, want: "programs of several languages: go, ts"},
 		{name: "several, named", files: []string{"main.go", "main.ts"}, lang: "ts", want: "ts"},
 		{name: "nothing", files: []string{"notes.txt"}, want: "has no program of a language"},
