@@ -27,6 +27,8 @@ const (
 	ExportReseed = "reprise_reseed"
 	// ExportRun is the entry of a reactor: () -> () or () -> i32, 0 for success.
 	ExportRun = "reprise_run"
+	// ExportQuery answers queries in a copy of a run that waits: () -> () or () -> i32, 0 for success.
+	ExportQuery = "reprise_query"
 	// ExportMemory is the guest's linear memory, in which every (ptr, len) points.
 	ExportMemory = "memory"
 )
@@ -38,7 +40,7 @@ type EntryKind int32
 const (
 	EntryWorkflow EntryKind = 0 // run a workflow: durable, replayed
 	EntryActivity EntryKind = 1 // run an activity once: not replayed, effects are direct
-	EntryQuery    EntryKind = 2 // answer a query; reserved
+	EntryQuery    EntryKind = 2 // answer a query in a copy of a run: nothing can be asked for
 	EntryDescribe EntryKind = 3 // write the manifest (see Manifest) with output and return
 )
 

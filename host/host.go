@@ -138,6 +138,7 @@ type Host struct {
 	cfg       Config
 	engine    *sandbox.Engine // runs guests
 	preparing *gate.Gate      // of modules that are pushed
+	asking    *gate.Gate      // of queries
 	turner    *exec.Turner
 	sched     *sched.Dispatcher
 	pruner    *prune.Pruner
@@ -173,7 +174,7 @@ func New(cfg Config) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Host{cfg: cfg, engine: engine, preparing: newPreparing(cfg.MaxPreparing), ended: newBroadcast()}
+	h := &Host{cfg: cfg, engine: engine, preparing: newPreparing(cfg.MaxPreparing), asking: newAsking(max(2, 2*runtime.GOMAXPROCS(0))), ended: newBroadcast()}
 	clock := &sched.Clock{}
 	h.turner = exec.New(exec.Config{Store: cfg.Store, Engine: engine, Effects: cfg.Effects, Clock: clock, HoldFor: cfg.HoldFor,
 		MaxAttempts: cfg.MaxAttempts, Limits: cfg.Limits, LogRate: max(0, cfg.LogRate), Logger: cfg.Logger, Ended: h.ended.tell,

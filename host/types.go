@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"reprise/abi"
 	"reprise/journal"
 	"reprise/modules"
 	"reprise/tenant"
@@ -70,6 +71,8 @@ type UseCases interface {
 	DeleteRun(ctx context.Context, t tenant.ID, id journal.RunID) error
 	// Replay replays a run's journal against its own module, or another when digest is not empty.
 	Replay(ctx context.Context, t tenant.ID, id journal.RunID, digest modules.Digest) (Replay, error)
+	// Query asks a copy of an open run and changes nothing of the run. The answer is bytes, or the failure that the query came to.
+	Query(ctx context.Context, t tenant.ID, id journal.RunID, name string, input []byte) ([]byte, *abi.Failure, error)
 	// PushModule takes a module's bytes; name may be empty (no alias), expect may be empty (no check). One of
 	// sigs must vouch for them when the tenant has trusted keys.
 	PushModule(ctx context.Context, t tenant.ID, name string, bytes []byte, expect modules.Digest, sigs ...modules.Signature) (Pushed, error)

@@ -23,6 +23,9 @@ func checkEntry(m *binary.Module) (Shape, error) {
 	if err := checkExport(m, abi.ExportReseed, "() -> () or () -> i32", entryType); err != nil {
 		return "", err
 	}
+	if err := checkExport(m, abi.ExportQuery, "() -> () or () -> i32", entryType); err != nil {
+		return "", err
+	}
 	if _, ok := m.Export(abi.ExportStart); ok {
 		return Command, checkExport(m, abi.ExportStart, "() -> ()", func(t binary.FuncType) bool { return t.Equal(binary.FuncType{}) })
 	}

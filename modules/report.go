@@ -128,7 +128,7 @@ func (r *Report) declared(m *binary.Module) {
 		r.Imports = append(r.Imports, row)
 	}
 	for _, e := range m.Exports {
-		own := e.Name == abi.ExportInitialize || e.Name == abi.ExportReseed // no run begins in them
+		own := e.Name == abi.ExportInitialize || e.Name == abi.ExportReseed || e.Name == abi.ExportQuery // no run begins in them
 		if e.Kind == binary.Func && entryType(e.Type) && !own && len(r.Entries) < maxEntered {
 			r.Entries = append(r.Entries, plain(e.Name))
 		}

@@ -24,6 +24,10 @@ func (h *Handler) runActionRoutes(api huma.API) {
 		RequestBody:   bytesBody("application/octet-stream", "The payload, any bytes of any content type", false),
 	}, h.signalRun)
 	route(h, api, huma.Operation{
+		OperationID: "queryRun", Method: http.MethodPost, Path: "/v1/runs/{id}/queries/{name}", Summary: "Ask a copy of an open run, and change nothing", Tags: []string{"runs"},
+		RequestBody: bytesBody("application/octet-stream", "The query's input, any bytes of any content type", false),
+	}, h.queryRun)
+	route(h, api, huma.Operation{
 		OperationID: "cancelRun", Method: http.MethodPost, Path: "/v1/runs/{id}/cancel", Summary: "Ask a run to end", Tags: []string{"runs"},
 		DefaultStatus: http.StatusAccepted,
 		RequestBody:   jsonBody(schemaOf(api, cancelRun{}), false),

@@ -47,6 +47,12 @@ var Codes = []Code{
 	{Code: "run_not_held", Status: 409, Title: "The run is neither blocked nor paused", Fix: "nothing is left to resume"},
 	{Code: "signal_conflict", Status: 409, Title: "The signal's id was used for another signal to the run", Fix: "use a new id for a new signal"},
 	{Code: "signals_queued", Status: 429, Title: "Too many signals, or bytes of them, wait for the run", Fix: "send later, when the run has taken some", Retryable: true},
+	{Code: "query_unsupported", Status: 409, Title: "The run's module answers no queries", Fix: "see docs/QUERIES.md for what answers queries"},
+	{Code: "query_failed", Status: 422, Title: "The module's query function failed", Fix: "failure says why"},
+	{Code: "query_mismatch", Status: 409, Title: "The run's module does not fit its journal", Fix: "reprise run replay shows both sides"},
+	{Code: "query_timeout", Status: 503, Title: "The node had no room, or no time, for a query", Fix: "ask again later, or another node", Retryable: true},
+	{Code: "queries_queued", Status: 429, Title: "Too many queries of the tenant wait", Fix: "ask later", Retryable: true},
+	{Code: "run_not_waiting", Status: 409, Title: "The run does not wait, so that no copy of it can be asked", Fix: "ask again in a moment", Retryable: true},
 	{Code: "pipeline_changed", Status: 409, Title: "The run began on a host that prepares modules otherwise", Fix: "use a host of the version that it began on"},
 	{Code: "payload_unreadable", Status: 500, Title: "A payload is damaged or missing in the journal's database", Fix: "restore it from a backup"},
 	// Results.

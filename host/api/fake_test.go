@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"reprise/abi"
 	"reprise/host"
 	"reprise/journal"
 	"reprise/modules"
@@ -168,6 +169,15 @@ func (f *fake) Resume(_ context.Context, t tenant.ID, id journal.RunID) (journal
 func (f *fake) Replay(_ context.Context, t tenant.ID, id journal.RunID, d modules.Digest) (host.Replay, error) {
 	_, err := f.get(t, id)
 	return host.Replay{Run: id, Digest: d, Mismatch: "seq 3 differs", Seq: 3}, err
+}
+
+// Query answers with its name and input, and fails by the name "fails".
+func (f *fake) Query(_ context.Context, t tenant.ID, id journal.RunID, name string, input []byte) ([]byte, *abi.Failure, error) {
+	_, err := f.get(t, id)
+	if name == "fails" {
+		return nil, abi.NewFailure("no_such_thing", "there is none"), err
+	}
+	return append([]byte(name+":"), input...), nil, err
 }
 
 func (f *fake) PushModule(_ context.Context, _ tenant.ID, name string, bytes []byte, expect modules.Digest, _ ...modules.Signature) (host.Pushed, error) {

@@ -157,6 +157,14 @@ func (c *Client) Signal(ctx context.Context, run, name, id string, payload []byt
 	}))
 }
 
+// Query asks a copy of an open run and returns its answer, byte for byte. That the query function failed is an *Error.
+func (c *Client) Query(ctx context.Context, run, name string, input []byte) ([]byte, error) {
+	resp, err := c.call(ctx, request{
+		method: http.MethodPost, path: runPath(run, "/queries/"+url.PathEscape(name)), contentType: "application/octet-stream", body: input, repeatable: true,
+	})
+	return resp.body, err
+}
+
 // Cancel asks a run to end.
 func (c *Client) Cancel(ctx context.Context, id, reason string) (wire.Run, error) {
 	body, err := wire.Marshal(struct {

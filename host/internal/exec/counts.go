@@ -22,6 +22,8 @@ type Counts struct {
 	// Evicted counts instances that were frozen to make room for others while their turns went on, EvictedBytes what was
 	// kept of them.
 	Evicted, EvictedBytes int64
+	// Queries counts copies that were asked.
+	Queries int64
 	// Fallbacks counts by reason how often a checkpoint was not made, or not used.
 	Fallbacks map[string]int64
 }

@@ -43,6 +43,7 @@ type instance struct {
 	pending   pending   // the last call that could wait
 	freezing  *freezing // it is on its way out of its calls
 	thawing   *Frozen   // its code has not come back yet
+	asked     *Frozen   // a copy of it answers a query
 	words     []uint64  // of its frames, that it has saved or not loaded yet
 	rewinds   bool      // it is on its way to the pending import, through its calls
 	restoring bool      // memory is given that it was admitted with
@@ -127,9 +128,12 @@ func (m *Module) execute(ctx context.Context, w World, in *instance) Ending {
 	}
 	defer in.measure()
 	var results []uint64
-	if in.thawing != nil {
+	switch {
+	case in.asked != nil:
+		results, err = in.answerQuery(inst)
+	case in.thawing != nil:
 		results, err = in.thaw(inst)
-	} else {
+	default:
 		results, err = in.begin(inst)
 	}
 	switch {

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -147,7 +148,7 @@ func (e *Engine) budgetOf(kind abi.EntryKind) *budget {
 func (in *instance) admit(ctx context.Context) (err error) {
 	in.budget = in.mod.engine.budgetOf(in.entry.Kind)
 	in.used = in.mod.charge()
-	if f := in.thawing; f != nil { // with what the guest had grown by
+	if f := cmp.Or(in.thawing, in.asked); f != nil { // with what the guest had grown by
 		in.used = max(in.used, overhead+int64(f.Size)-int64(in.mod.image.Size)+2*int64(len(f.Patch)))
 	}
 	in.reserved, err = in.budget.admit(ctx, in.entry.Tenant, in.used)

@@ -93,11 +93,23 @@ func (in *instance) thaw(inst api.Module) ([]uint64, error) {
 	return in.resumeGo(inst, in.thawing, result)
 }
 
-// restore writes memory and globals, and what the host held.
+// restore writes memory and globals, what the host held, and the gas.
 func (in *instance) restore(inst api.Module, f *Frozen) error {
 	if err := in.hold(f.Held); err != nil {
 		return err
 	}
+	if err := in.recall(inst, f); err != nil {
+		return err
+	}
+	in.meter.given, in.meter.spent, in.meter.progress = f.Gas.Given, f.Gas.Spent, f.Gas.Progress
+	if g := in.gas(inst); g != nil {
+		g.Set(uint64(f.Gas.Left))
+	}
+	return nil
+}
+
+// recall writes memory and globals.
+func (in *instance) recall(inst api.Module, f *Frozen) error {
 	mem := memory(inst)
 	if missing := f.Size - uint64(mem.Size()); missing > 0 {
 		in.restoring = true // it was admitted with this
@@ -110,10 +122,6 @@ func (in *instance) restore(inst api.Module, f *Frozen) error {
 	applyPatch(view, f.Patch)
 	for i, v := range f.Globals {
 		inst.ExportedGlobal(in.mod.globals[i]).(api.MutableGlobal).Set(v)
-	}
-	in.meter.given, in.meter.spent, in.meter.progress = f.Gas.Given, f.Gas.Spent, f.Gas.Progress
-	if g := in.gas(inst); g != nil {
-		g.Set(uint64(f.Gas.Left))
 	}
 	return nil
 }
