@@ -65,6 +65,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("ENGINE", engine)
 			e.Setenv("GUESTS", guests)
 			e.Setenv("EXAMPLES", examples)
+			e.Setenv("TSC", filepath.Join(filepath.Dir(guests), "engine/current/node_modules/typescript/bin/tsc"))
 			e.Setenv("GOCACHE", goDirs[0])
 			e.Setenv("GOPATH", goDirs[1])
 			e.Setenv("NO_COLOR", "1")
