@@ -27,6 +27,8 @@ func callOutput([]byte)                         { outside() }
 func callFail([]byte)                           { outside() }
 func callEffect(string, []byte, []byte) int32   { outside(); return 0 }
 func callActivity(string, []byte, []byte) int32 { outside(); return 0 }
+func callChild(string, []byte, []byte) int32    { outside(); return 0 }
+func callContinueAsNew([]byte)                  { outside() }
 func callSignal(string) int32                   { outside(); return 0 }
 func callStatus(int32) int32                    { outside(); return 0 }
 func callResult(int32) []byte                   { outside(); return nil }

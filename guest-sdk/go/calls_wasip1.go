@@ -31,6 +31,12 @@ func importEffect(name string, in unsafe.Pointer, inLen uint32, opts unsafe.Poin
 //go:wasmimport reprise_v1 activity
 func importActivity(name string, in unsafe.Pointer, inLen uint32, opts unsafe.Pointer, optsLen uint32) int32
 
+//go:wasmimport reprise_v1 child
+func importChild(name string, in unsafe.Pointer, inLen uint32, opts unsafe.Pointer, optsLen uint32) int32
+
+//go:wasmimport reprise_v1 continue_as_new
+func importContinueAsNew(ptr unsafe.Pointer, size uint32)
+
 //go:wasmimport reprise_v1 signal
 func importSignal(name string) int32
 
@@ -132,6 +138,14 @@ func callActivity(name string, in, opts []byte) int32 {
 	q, m := bytesPtr(opts)
 	return importActivity(name, p, n, q, m)
 }
+
+func callChild(name string, in, opts []byte) int32 {
+	p, n := bytesPtr(in)
+	q, m := bytesPtr(opts)
+	return importChild(name, p, n, q, m)
+}
+
+func callContinueAsNew(b []byte) { importContinueAsNew(bytesPtr(b)) }
 
 func callResult(h int32) []byte {
 	return pull(func(p unsafe.Pointer, size uint32) int32 { return importResult(h, p, size) })

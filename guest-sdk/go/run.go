@@ -2,6 +2,7 @@ package reprise
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 )
@@ -15,7 +16,13 @@ const (
 
 // run does what this instance was made for and returns the entry's status, 0 for success.
 func run() int32 {
-	out, err := enter(callEntryKind())
+	kind := callEntryKind()
+	out, err := enter(kind)
+	var next *continuation
+	if kind == entryWorkflow && errors.As(err, &next) {
+		next.begin()
+		return 0
+	}
 	if err != nil {
 		callFail(encodeFailure(toFailure(err)))
 		return 1

@@ -32,7 +32,7 @@ const sdkPrefix = "reprise:"
 // Bundle is a program and all that it imports, as one script.
 type Bundle struct {
 	Script []byte
-	// Map leads from places in Script to places in the sources. It holds no source text.
+	// Map leads from places in Script to places in the sources, line by line. It holds no source text.
 	Map []byte
 	// Warnings are the bundler's, one a line with the place.
 	Warnings []string
@@ -82,7 +82,9 @@ func Build(entry string) (Bundle, error) {
 	b := Bundle{Warnings: texts(r.Warnings)}
 	for _, f := range r.OutputFiles {
 		if strings.HasSuffix(f.Path, ".map") {
-			b.Map = f.Contents
+			if b.Map, err = byLine(f.Contents); err != nil {
+				return Bundle{}, err
+			}
 		} else {
 			b.Script = f.Contents
 		}

@@ -73,6 +73,7 @@ func (s *stage) killed(calm map[string]outcome) {
 	var attempts []attempt
 	for _, p := range runnable() {
 		attempts = append(attempts, attempt{p, cut{stolen, 0}})
+		attempts = append(attempts, attempt{p, cut{unanswered, always}})
 		for at := range calm[p.name+p.input].Commits {
 			for _, how := range []death{lost, unanswered, stolen} {
 				attempts = append(attempts, attempt{p, cut{how, at + 1}})
@@ -112,7 +113,9 @@ func (s *stage) frozen(calm map[string]outcome) {
 			s.t.Errorf("%s: the journal is not as undisturbed (-want +got):\n%s", name, diff)
 		}
 	}
-	s.t.Logf("%+v", s.host.Checkpoints())
+	if c := s.host.Checkpoints(); c.Written == 0 || c.Thawed == 0 || c.Verified == 0 || c.Different != 0 {
+		s.t.Errorf("got %+v, want checkpoints that were written, gone on from, and like their replays", c)
+	}
 }
 
 // together does n things at once, some at a time, and fails the test with what went wrong.

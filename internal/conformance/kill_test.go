@@ -24,6 +24,9 @@ type cut struct {
 	at  int
 }
 
+// always is the number of every commit but the first.
+const always = -1
+
 // mortal is a store in which runs die: an owner is told that its lease is lost, or is not told, and the run is given to
 // whoever comes first, which executes it in a new instance from the journal.
 type mortal struct {
@@ -67,7 +70,7 @@ func (m *mortal) due(id journal.RunID) death {
 	defer m.mu.Unlock()
 	m.commits[id]++
 	c, ok := m.cuts[id]
-	if !ok || m.dead[id] || m.commits[id] != c.at {
+	if !ok || c.at != always && (m.dead[id] || m.commits[id] != c.at) {
 		return ""
 	}
 	m.dead[id] = true

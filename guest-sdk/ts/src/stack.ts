@@ -5,30 +5,27 @@ import * as host from "./host";
 
 interface Place { column: number; source: number; line: number; sourceColumn: number }
 
-let map: { sources: string[]; lines: Place[][] } | undefined;
+let map: { sources: string[]; lines: string[] } | undefined;
 
 const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-function load(): { sources: string[]; lines: Place[][] } {
+function load(): { sources: string[]; lines: string[] } {
   const text = host.asset("main.js.map");
   if (text === undefined) return { sources: [], lines: [] };
   const { sources, mappings } = JSON.parse(text) as { sources: string[]; mappings: string };
-  let source = 0, line = 0, sourceColumn = 0;
-  const lines = mappings.split(";").map((group) => {
-    const places: Place[] = [];
-    let column = 0;
-    for (const segment of group === "" ? [] : group.split(",")) {
-      const [c = 0, s, l = 0, k = 0] = numbers(segment);
-      column += c;
-      if (s === undefined) continue;
-      source += s;
-      line += l;
-      sourceColumn += k;
-      places.push({ column, source, line, sourceColumn });
-    }
-    return places;
-  });
-  return { sources, lines };
+  return { sources, lines: mappings.split(";") };
+}
+
+/** place is where a column of the bundle came from. Numbers are differences from one segment of a line to the next. */
+function place(line: string, column: number): Place | undefined {
+  let found: Place | undefined, at = { column: 0, source: 0, line: 0, sourceColumn: 0 };
+  for (const segment of line.split(",")) {
+    const [c = 0, s, l = 0, k = 0] = numbers(segment);
+    if (at.column + c > column) break;
+    at = { column: at.column + c, source: at.source + (s ?? 0), line: at.line + l, sourceColumn: at.sourceColumn + k };
+    if (s !== undefined) found = at;
+  }
+  return found;
 }
 
 /** numbers reads the base-64 VLQ numbers of a source map's segment. */
@@ -59,11 +56,11 @@ export function mapped(error: Error): string {
     if (frame.trim() === "") continue;
     let internal = false;
     const shown = frame.replace(/main\.js:(\d+):(\d+)/, (all, l, c) => {
-      const place = lines[l - 1]?.findLast((p) => p.column <= c - 1);
-      if (!place) return all;
-      const name = sources[place.source] ?? "";
+      const from = place(lines[l - 1] ?? "", c - 1);
+      if (!from) return all;
+      const name = sources[from.source] ?? "";
       internal = name.startsWith(own);
-      return `${name}:${place.line + 1}:${place.sourceColumn + 1}`;
+      return `${name}:${from.line + 1}:${from.sourceColumn + 1}`;
     });
     if (!internal) frames.push(shown);
   }
