@@ -21,6 +21,8 @@ type Case struct {
 	// Activities answer for activities by name; others are carried out by the module.
 	Activities map[string]Mock
 	Signals    []Signal
+	// Queries are asked of the run while it waits; they change nothing.
+	Queries []Query
 	// Cancel asks the run to end; nil for never.
 	Cancel *Cancel
 	// Start is when the run begins, by its clock. Default the first of January 2026, UTC.

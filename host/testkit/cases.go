@@ -45,6 +45,7 @@ type fileCase struct {
 	Effects    map[string]json.RawMessage `json:"effects"`
 	Activities map[string]json.RawMessage `json:"activities"`
 	Signals    []fileSignal               `json:"signals"`
+	Queries    []fileQuery                `json:"queries"`
 	CancelAt   json.RawMessage            `json:"cancel_at"`
 	Resume     *bool                      `json:"resume"`
 	Limits     abi.Limits                 `json:"limits"`
@@ -150,6 +151,7 @@ func readCase(raw json.RawMessage, where string) (s Spec, err error) {
 	fill("signals", func() (err error) { s.Signals, err = readSignals(f.Signals); return err })
 	fill("cancel_at", func() (err error) { s.Cancel, err = readCancel(f.CancelAt); return err })
 	fill("expect", func() (err error) { s.Expect, err = f.Expect.read(); return err })
+	fill("queries", func() (err error) { s.Queries, s.Expect.Replies, err = readQueries(f.Queries); return err })
 	return s, err
 }
 

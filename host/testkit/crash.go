@@ -162,8 +162,8 @@ func (p *play) restore(before *Result, n int) error {
 		at := before.played.events[i].at
 		e.After, e.Entries = at.at.Sub(p.start), at.entries
 		switch {
-		case !at.fired:
-			e.at.fired = true // the run had ended
+		case !at.fired, e.query != nil:
+			e.at.fired = true // the run had ended, or it changes nothing
 		case e.signal != nil && delivered[e.signal.Name] > 0:
 			delivered[e.signal.Name]--
 			e.at = at

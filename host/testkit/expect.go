@@ -30,6 +30,8 @@ type Expect struct {
 	Calls map[string]int
 	// Elapsed is how long the run took by its clock; nil for any time.
 	Elapsed *time.Duration
+	// Replies are what is to come of the case's queries, in their order.
+	Replies []Expect
 	// Log are parts of lines that the run has logged.
 	Log []string
 }
@@ -137,7 +139,7 @@ func (e Expect) Check(r *Result) []string {
 			odd = append(odd, fmt.Sprintf("log: no line has %q", part))
 		}
 	}
-	return append(odd, e.checkJournal(r)...)
+	return append(append(odd, e.checkReplies(r)...), e.checkJournal(r)...)
 }
 
 // checkJournal compares the entries between the first and the last.

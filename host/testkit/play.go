@@ -50,6 +50,7 @@ type event struct {
 	When
 	signal *Signal
 	cancel *Cancel
+	query  *Query
 	id     string
 	at     firing
 }
@@ -176,6 +177,9 @@ func (p *play) plan(c Case) {
 	for i := range c.Signals {
 		p.events = append(p.events, &event{When: c.Signals[i].When, signal: &c.Signals[i], id: fmt.Sprintf("signal-%d", i+1)})
 	}
+	for i := range c.Queries {
+		p.events = append(p.events, &event{When: c.Queries[i].When, query: &c.Queries[i]})
+	}
 	if c.Cancel != nil {
 		p.events = append(p.events, &event{When: c.Cancel.When, cancel: c.Cancel})
 	}
@@ -280,6 +284,9 @@ func (p *play) fire() bool {
 
 // send carries out an event. A run that has ended takes nothing any more.
 func (p *play) send(e *event) (err error) {
+	if e.query != nil {
+		return p.ask(e.query)
+	}
 	if e.signal != nil {
 		_, err = p.store.Signal(p.ctx, tenant.Default, p.run, e.id, e.signal.Name, e.signal.Payload)
 	} else {
@@ -298,7 +305,7 @@ func (p *play) result(c Case) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{State: run.State, Output: run.Output, Reason: run.Reason, Waiting: run.Waiting, Calls: p.calls, Log: p.logs.text,
+	r := &Result{State: run.State, Output: run.Output, Reason: run.Reason, Waiting: run.Waiting, Calls: p.calls, Replies: p.replies, Log: p.logs.text,
 		Elapsed: p.Now().Sub(c.Start), Published: map[string][]byte{}, played: played{digest: run.Digest, c: c, outcomes: p.outcomes, events: p.events, mismatch: p.mismatch(run)}}
 	if run.State == journal.Failed || run.State == journal.Cancelled {
 		r.Failure = abi.DecodeFailure(run.Failure)

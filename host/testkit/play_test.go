@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -154,5 +155,42 @@ func TestLongJournalsAreCutHereAndThere(t *testing.T) {
 		if len(got) != want || n > 0 && (got[0] != 0 || got[len(got)-1] != n-1) || !slices.IsSorted(got) || len(slices.Compact(got)) != want {
 			t.Errorf("%d entries are cut at %v, want at %d places from the first to the last", n, got, want)
 		}
+	}
+}
+
+func TestQueries(t *testing.T) {
+	b, err := os.ReadFile("../../testdata/guests/c/query.wasm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := kit.Load(context.Background(), b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const file = `
+- name: asked
+  input: 10
+  signals: [{name: add, payload: 4, at: 1h}, {name: add, payload: 6, at: 3h}]
+  queries:
+    - {name: sum, payload: 0, at: 2h, expect: {output: {kind: 2, sum: 4, taken: 1, asked: 1}}}
+    - {name: nothing, at: 2h, expect: {failure: unknown_query}}
+    - {name: sum, payload: 0, at: 2h, expect: {output: {kind: 2, sum: 5, taken: 1, asked: 1}}}
+    - {name: sum, payload: 0, at: 9h, expect: {output: 1}}
+  expect: {output: 10, elapsed: 3h}
+`
+	specs, err := ReadCases([]byte(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rep, err := m.Test(context.Background(), specs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"query 3 (sum): output.sum: got 4, want 5", "query 4: the run ended before its moment came"}
+	if !slices.Equal(rep.Problems, want) {
+		t.Errorf("got %q, want %q", rep.Problems, want)
+	}
+	if r := mustPlay(t, load(t, "signal"), Case{Queries: []Query{{Name: "sum"}}}); len(r.Replies) != 1 || r.Replies[0].Refused == "" {
+		t.Errorf("got %+v, want that the module answers no queries", r.Replies)
 	}
 }

@@ -21,7 +21,8 @@ type Result struct {
 	Waiting   string // what a run that waits waits for
 	Published map[string][]byte
 	Entries   []journal.Entry
-	Calls     []Call // what was asked for, in order; of the module's own activities too
+	Calls     []Call  // what was asked for, in order; of the module's own activities too
+	Replies   []Reply // to the case's queries, in the order in which they were asked
 	Log       []string
 	Elapsed   time.Duration // by the run's clock
 

@@ -87,6 +87,7 @@ type stage struct {
 	over                func() bool
 	director            chan struct{}
 	calls               []Call
+	replies             []Reply
 	unmocked            *UnmockedError
 	known               map[string]outcome // of the play that is cut; nil in that itself
 	outcomes            map[string]outcome
