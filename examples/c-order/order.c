@@ -37,20 +37,31 @@ static int undo(const char *what, rp_bytes booked) {
 	return rp_output(rp_text("null"));
 }
 
-static int release(rp_bytes stock) { return undo("released", stock); }
-static int refund(rp_bytes payment) { return undo("refunded", payment); }
+static int release(rp_bytes booked) { return undo("released", booked); }
+static int refund(rp_bytes booked) { return undo("refunded", booked); }
 
 /* ---- The workflow ---- */
 
-/* What is booked; nothing where there was no answer. */
-struct booked {
-	rp_bytes stock, payment;
-};
+/* What is booked; nothing where there was no answer. An instance has one run, so what a query shows may be static. */
+static rp_bytes stock, payment;
 
-static int book(rp_bytes order, struct booked *b) {
+/* The query: {"stock": ..., "payment": ...}. */
+static int booked(rp_bytes input) {
+	(void)input;
+	rp_json w = {0};
+	rp_json_object(&w);
+	rp_json_key(&w, "stock");
+	rp_json_raw(&w, stock);
+	rp_json_key(&w, "payment");
+	rp_json_raw(&w, payment);
+	rp_json_end_object(&w);
+	return rp_output(rp_json_done(&w));
+}
+
+static int book(rp_bytes order) {
 	rp_publish("stage", rp_text("\"booking\""));
-	rp_handle stock = rp_activity("reserve", order, &retried), payment = rp_activity("pay", order, &retried);
-	int reserved = rp_get(stock, &b->stock), paid = rp_get(payment, &b->payment);
+	rp_handle reserving = rp_activity("reserve", order, &retried), paying = rp_activity("pay", order, &retried);
+	int reserved = rp_get(reserving, &stock), paid = rp_get(paying, &payment);
 	return reserved ? reserved : paid;
 }
 
@@ -74,7 +85,7 @@ static int approve(void) {
 	return rc;
 }
 
-static int output_receipt(rp_bytes order, rp_bytes payment) {
+static int output_receipt(rp_bytes order) {
 	char text[32];
 	time_t now = rp_now() / RP_SECOND;
 	strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S.000Z", gmtime(&now));
@@ -91,8 +102,7 @@ static int output_receipt(rp_bytes order, rp_bytes payment) {
 }
 
 static int order(rp_bytes input) {
-	struct booked b = {{NULL, 0}, {NULL, 0}};
-	int rc = book(input, &b);
+	int rc = book(input);
 	if (rc == RP_OK)
 		rc = approve();
 	if (rc == RP_OK) {
@@ -100,15 +110,15 @@ static int order(rp_bytes input) {
 		rc = rp_sleep(2 * RP_SECOND);
 	}
 	if (rc == RP_OK)
-		return output_receipt(input, b.payment);
+		return output_receipt(input);
 
 	rp_failure why = rp_keep_failure(); /* it is the run's, whatever comes of the undoing */
 	rp_publish("stage", rp_text(rc == RP_CANCELLED ? "\"cancelled\"" : "\"failed\""));
 	/* What is asked for after a cancellation works. */
-	if (b.payment.data)
-		rp_get(rp_activity("refund", b.payment, &retried), NULL);
-	if (b.stock.data)
-		rp_get(rp_activity("release", b.stock, &retried), NULL);
+	if (payment.data)
+		rp_get(rp_activity("refund", payment, &retried), NULL);
+	if (stock.data)
+		rp_get(rp_activity("release", stock, &retried), NULL);
 	return rc == RP_FAILED ? rp_fail_with(why) : rc;
 }
 
@@ -117,4 +127,5 @@ RP_MODULE(
 	RP_ACTIVITY("reserve", reserve),
 	RP_ACTIVITY("release", release),
 	RP_ACTIVITY("pay", pay),
-	RP_ACTIVITY("refund", refund));
+	RP_ACTIVITY("refund", refund),
+	RP_QUERY("booked", booked));

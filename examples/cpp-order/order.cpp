@@ -23,6 +23,13 @@ struct receipt {
 };
 REPRISE_FIELDS(receipt, order, payment, shipped)
 
+// What the query shows. An instance has one run, so it may be static.
+struct bookings {
+	std::optional<std::string> stock, payment;
+};
+REPRISE_FIELDS(bookings, stock, payment)
+static bookings booked;
+
 static const options retried{.attempts = 5, .backoff_ms = 200};
 
 // Activities run outside the workflow, at least once, and are retried by policy. A real one would ask for http.request.
@@ -70,6 +77,7 @@ static task<receipt> ship(order_of o, const task<std::string> &stock, const task
 	auto paid = co_await payment;
 	if (!reserved) co_return reserved.error();
 	if (!paid) co_return paid.error();
+	booked = {*reserved, *paid};
 
 	auto yes = co_await approved();
 	if (!yes) co_return yes.error();
@@ -94,5 +102,7 @@ static task<receipt> order(order_of o) {
 	co_return shipped;
 }
 
-RP_MODULE(REPRISE_WORKFLOW("order", order), REPRISE_ACTIVITY("reserve", reserve), REPRISE_ACTIVITY("release", release), REPRISE_ACTIVITY("pay", pay),
+static result<bookings> show() { return booked; }
+
+RP_MODULE(REPRISE_WORKFLOW("order", order), REPRISE_QUERY("booked", show), REPRISE_ACTIVITY("reserve", reserve), REPRISE_ACTIVITY("release", release), REPRISE_ACTIVITY("pay", pay),
           REPRISE_ACTIVITY("refund", refund));

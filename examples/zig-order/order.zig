@@ -59,16 +59,22 @@ fn text(seconds: i64) ![]const u8 {
     });
 }
 
-/// What is booked, as far as it was.
 const Booked = struct { stock: ?[]const u8 = null, payment: ?[]const u8 = null };
 
-fn ship(o: Order, booked: *Booked) !Receipt {
+/// What is booked, as far as it was. An instance has one run, so what a query shows may be of the file.
+var booked = Booked{};
+
+fn show() Booked {
+    return booked;
+}
+
+fn ship(o: Order) !Receipt {
     reprise.publish("stage", "booking");
     const stock = reprise.activity([]const u8, "reserve", o, retried);
     const payment = reprise.activity([]const u8, "pay", o, retried);
     const reserved = stock.get();
     const paid = payment.get();
-    booked.* = .{ .stock = reserved catch null, .payment = paid catch null };
+    booked = .{ .stock = reserved catch null, .payment = paid catch null };
     _ = try reserved;
     _ = try paid;
 
@@ -81,8 +87,7 @@ fn ship(o: Order, booked: *Booked) !Receipt {
 }
 
 fn order(o: Order) !Receipt {
-    var booked = Booked{};
-    return ship(o, &booked) catch |e| {
+    return ship(o) catch |e| {
         const why = reprise.failure(); // the run's, whatever comes of the undoing
         reprise.publish("stage", if (e == error.Cancelled) "cancelled" else "failed");
         // What is asked for after a cancellation works.
@@ -96,5 +101,6 @@ comptime {
     reprise.module(.{
         .workflows = .{ .order = order },
         .activities = .{ .reserve = reserve, .release = release, .pay = pay, .refund = refund },
+        .queries = .{ .booked = show },
     });
 }

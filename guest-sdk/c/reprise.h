@@ -59,7 +59,10 @@ void *rp_alloc(size_t size); /* malloc that never returns NULL: it ends the run 
 
 /* ---- The module ---- */
 
-/* A workflow or an activity. It sets its result with rp_output, at any time, and returns RP_OK, or returns what is not RP_OK. */
+/*
+ * A workflow, an activity, or a query. It sets its result with rp_output, at any time, and returns RP_OK, or returns what is not RP_OK.
+ * A query is answered by a copy of a run that waits, which has what the workflow left in memory; it may ask for nothing.
+ */
 typedef int (*rp_function)(rp_bytes input);
 
 typedef struct {
@@ -70,6 +73,7 @@ typedef struct {
 
 #define RP_WORKFLOW(name, function) {name, REPRISE_ENTRY_WORKFLOW, function}
 #define RP_ACTIVITY(name, function) {name, REPRISE_ENTRY_ACTIVITY, function}
+#define RP_QUERY(name, function) {name, REPRISE_ENTRY_QUERY, function}
 /* The table of all that the module offers, once in a module. */
 #define RP_MODULE(...) const rp_entry rp_module[] = {__VA_ARGS__, {NULL, 0, NULL}}
 extern const rp_entry rp_module[];
@@ -471,13 +475,15 @@ static const rp_entry *rp__find(int kind, rp_bytes name) {
 }
 
 static int rp__enter(int kind) {
+	static const char *const unknown[] = {"unknown_workflow", "unknown_activity", "unknown_query"};
 	rp_bytes name = rp__pull(RP__ENTRY, 0);
 	const rp_entry *e = rp__find(kind, name);
 	if (e == NULL) {
-		rp_failure f = {kind == REPRISE_ENTRY_ACTIVITY ? "unknown_activity" : "unknown_workflow", "the module has none of that name", RP_NO_RETRY, {NULL, 0}};
+		rp_failure f = {unknown[kind], "the module has none of that name", RP_NO_RETRY, {NULL, 0}};
 		return rp_fail_with(f);
 	}
-	reprise_cancel_handle();
+	if (kind != REPRISE_ENTRY_QUERY)
+		reprise_cancel_handle();
 	return e->function(rp__pull(RP__INPUT, 0));
 }
 
@@ -502,12 +508,7 @@ static void rp__tell(const rp_failure *f) {
 	rp_free(b);
 }
 
-REPRISE_EXPORT("reprise_run") int32_t rp_run(void) {
-	int32_t kind = reprise_entry_kind();
-	if (kind == REPRISE_ENTRY_DESCRIBE) {
-		rp__describe();
-		return 0;
-	}
+static int32_t rp__serve(int kind) {
 	int rc = rp__enter(kind);
 	if (rc == RP_CANCELLED)
 		rp_fail("cancelled", "the run was cancelled");
@@ -515,6 +516,16 @@ REPRISE_EXPORT("reprise_run") int32_t rp_run(void) {
 		rp__tell(rp_last_failure());
 	return rc != RP_OK;
 }
+
+REPRISE_EXPORT("reprise_run") int32_t rp_run(void) {
+	int32_t kind = reprise_entry_kind();
+	if (kind != REPRISE_ENTRY_DESCRIBE)
+		return rp__serve(kind == REPRISE_ENTRY_ACTIVITY ? kind : REPRISE_ENTRY_WORKFLOW);
+	rp__describe();
+	return 0;
+}
+
+REPRISE_EXPORT("reprise_query") int32_t rp_query(void) { return rp__serve(REPRISE_ENTRY_QUERY); }
 
 #ifdef __cplusplus
 }

@@ -446,9 +446,11 @@ template <auto F> int enter(rp_bytes input) {
 } // namespace detail
 } // namespace reprise
 
-// Rows of RP_MODULE. The function takes nothing or one value, and returns a task<T> or, when it waits for nothing, a result<T>.
+// Rows of RP_MODULE. The function takes nothing or one value, and returns a task<T> or, when it waits for nothing, a result<T>. A query
+// is answered by a copy of a run that waits, which has what the workflow left in memory; it may ask for nothing.
 #define REPRISE_WORKFLOW(name, function) {name, REPRISE_ENTRY_WORKFLOW, reprise::detail::enter<&function>}
 #define REPRISE_ACTIVITY(name, function) {name, REPRISE_ENTRY_ACTIVITY, reprise::detail::enter<&function>}
+#define REPRISE_QUERY(name, function) {name, REPRISE_ENTRY_QUERY, reprise::detail::enter<&function>}
 
 // Memory that runs out ends the run with code out_of_memory. The library's own operators would bring its handlers of exceptions.
 #if defined(REPRISE_IMPLEMENTATION) && defined(__wasm__) && !defined(__cpp_exceptions)

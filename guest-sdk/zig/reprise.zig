@@ -324,18 +324,26 @@ fn pull(comptime read: anytype, args: anytype) []u8 {
     return bytes;
 }
 
-/// What the module offers: structs of functions, which take nothing or one value and return a value or an error.
+const Kind = enum { workflow, activity, query };
+
+/// What the module offers: the structs workflows, activities and, if any, queries, of functions that take nothing or one value and return
+/// a value or an error. A query is answered by a copy of a run that waits, which has what the workflow left in memory; it may ask for
+/// nothing.
 pub fn module(comptime offers: anytype) void {
     const entries = struct {
         fn run() callconv(.C) i32 {
             return switch (abi.entry_kind()) {
-                0 => enter(offers.workflows, true),
-                1 => enter(offers.activities, false),
+                0 => enter(offers.workflows, .workflow),
+                1 => enter(offers.activities, .activity),
                 else => describe(offers),
             };
         }
+        fn query() callconv(.C) i32 {
+            return enter(offers.queries, .query);
+        }
     };
     @export(entries.run, .{ .name = "reprise_run" });
+    if (@hasField(@TypeOf(offers), "queries")) @export(entries.query, .{ .name = "reprise_query" });
 }
 
 fn names(comptime functions: anytype) []const []const u8 {
@@ -350,16 +358,16 @@ fn describe(comptime offers: anytype) i32 {
     return 0;
 }
 
-fn enter(comptime functions: anytype, comptime workflows: bool) i32 {
+fn enter(comptime functions: anytype, comptime kind: Kind) i32 {
     const fields = std.meta.fields(@TypeOf(functions));
     const name = pull(abi.entry, .{});
     inline for (fields) |f| {
-        if (std.mem.eql(u8, name, f.name) or (workflows and name.len == 0 and fields.len == 1)) {
-            _ = abi.cancel_handle();
+        if (std.mem.eql(u8, name, f.name) or (kind == .workflow and name.len == 0 and fields.len == 1)) {
+            if (kind != .query) _ = abi.cancel_handle();
             return answer(@field(functions, f.name));
         }
     }
-    tell(.{ .code = if (workflows) "unknown_workflow" else "unknown_activity", .message = "the module has none of that name", .retryable = false });
+    tell(.{ .code = "unknown_" ++ @tagName(kind), .message = "the module has none of that name", .retryable = false });
     return 1;
 }
 

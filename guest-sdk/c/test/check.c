@@ -12,7 +12,7 @@ static int answer(rp_bytes input) { return rp_output(input); }
 static int refuse(rp_bytes input) { return rp_fail("no", input.data); }
 static int cancelled(rp_bytes input) { (void)input; return rp_get(rp_signal("never"), NULL); }
 
-RP_MODULE(RP_WORKFLOW("answer", answer), RP_WORKFLOW("refuse", refuse), RP_WORKFLOW("cancelled", cancelled), RP_ACTIVITY("work", answer));
+RP_MODULE(RP_WORKFLOW("answer", answer), RP_WORKFLOW("refuse", refuse), RP_WORKFLOW("cancelled", cancelled), RP_ACTIVITY("work", answer), RP_QUERY("ask", answer));
 
 /* ---- Tests ---- */
 
@@ -177,6 +177,12 @@ static void test_entering(void) {
 	enter(REPRISE_ENTRY_WORKFLOW, "", "", 1); /* there are several */
 	enter(REPRISE_ENTRY_WORKFLOW, "refuse", "why", 1);
 	TEXT(rp_text(host.failure), "{\"code\":\"no\",\"message\":\"why\"}");
+	host.entry = "ask", host.input = "3";
+	NUMBER(rp_query(), 0);
+	TEXT(rp_text(host.output), "3");
+	host.entry = "work";
+	NUMBER(rp_query(), 1);
+	TEXT(rp_text(host.failure), "{\"code\":\"unknown_query\",\"message\":\"the module has none of that name\",\"retryable\":false}");
 	NEW(1, 0);
 	enter(REPRISE_ENTRY_WORKFLOW, "cancelled", "", 1);
 	TEXT(rp_text(host.failure), "{\"code\":\"cancelled\",\"message\":\"the run was cancelled\"}");
