@@ -1,0 +1,46 @@
+import * as host from "./host";
+import { encode } from "./convert";
+import { Options } from "./options";
+import { Request } from "./request";
+import { ok, Result } from "./result";
+import { zero } from "./convert";
+import { Value } from "./value";
+
+/** Asks for an activity: a function that is run in a fresh instance, at least once, and retried by policy. */
+export function activity<In, Out>(name: string, input: In, options: Options | null = null): Request<Out> {
+  return new Request<Out>(host.activity(name, encode<In>(input), bytes(options)));
+}
+
+/** Asks the host for an effect by its name. */
+export function effect<In, Out>(name: string, input: In, options: Options | null = null): Request<Out> {
+  return new Request<Out>(host.effect(name, encode<In>(input), bytes(options)));
+}
+
+/** Starts a child run. A program that never does so needs no host that can. */
+export function child<In, Out>(workflow: string, input: In): Request<Out> {
+  return new Request<Out>(host.child(workflow, encode<In>(input), new ArrayBuffer(0)));
+}
+
+/** The payload of the next signal of a name. Those that came before count; each is delivered once, in order of arrival. */
+export function signal<T>(name: string): Request<T> { return new Request<T>(host.signal(name)); }
+
+/** A durable timer, due so many nanoseconds after the run's present time. */
+export function timer(nanoseconds: i64): Request<Value> { return new Request<Value>(host.timer(nanoseconds)); }
+
+/** Waits for so many nanoseconds, however long that is and whatever becomes of the host. It fails when the run is cancelled. */
+export function sleep(nanoseconds: i64): Result<Value> { return timer(nanoseconds).wait(); }
+
+// Whether the run has a successor.
+let continued: bool = false;
+
+/** Whether the run has a successor. */
+export function hasSuccessor(): bool { return continued; }
+
+/** Has the run end, and starts its successor, the same workflow with another input. Return what this returns. */
+export function continueAsNew<In, Out>(input: In): Result<Out> {
+  host.continueAsNew(encode<In>(input));
+  continued = true;
+  return ok<Out>(zero<Out>());
+}
+
+function bytes(options: Options | null): ArrayBuffer { return options == null ? new ArrayBuffer(0) : encode<Options>(options); }
