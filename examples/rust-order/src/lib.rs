@@ -1,5 +1,6 @@
 //! An order in Rust: stock and payment side by side, an approval that may take days, and an undoing when something fails.
 use reprise::{info, join, now, publish, record, signal, sleep, timeout, Activity, Failure, Options, Result, Retry};
+use std::sync::Mutex;
 use std::time::Duration;
 
 record! {
@@ -14,6 +15,14 @@ record! {
 record! {
     struct Receipt { order: String, payment: String, shipped: u64 }
 }
+
+record! {
+    #[derive(Clone)]
+    struct Bookings { stock: Option<String>, payment: Option<String> }
+}
+
+/// What the query shows. An instance has one run, so it may be static.
+static BOOKED: Mutex<Bookings> = Mutex::new(Bookings { stock: None, payment: None });
 
 const RETRIED: Options =
     Options { retry: Some(Retry { attempts: 5, backoff: Duration::from_millis(200), ..Retry::DEFAULT }), ..Options::DEFAULT };
@@ -62,6 +71,7 @@ async fn order(order: Order) -> Result<Receipt> {
     publish("stage", "booking")?;
     // Shielded, so that what was booked is known, and can be undone, when the run is cancelled meanwhile.
     let (stock, payment) = join(RESERVE.call(&order).shield(), PAY.call(&order).shield()).await;
+    *BOOKED.lock()? = Bookings { stock: stock.clone().ok(), payment: payment.clone().ok() };
     let shipped = match (&stock, &payment) {
         (Ok(_), Ok(payment)) => ship(&order, payment).await,
         (Err(failure), _) | (_, Err(failure)) => Err(failure.clone()),
@@ -79,8 +89,13 @@ async fn order(order: Order) -> Result<Receipt> {
     shipped
 }
 
+fn booked(_: ()) -> Result<Bookings> {
+    Ok(BOOKED.lock()?.clone())
+}
+
 reprise::module! {
     workflow "order" => order;
+    query "booked" => booked;
     activity RESERVE => reserve;
     activity RELEASE => release;
     activity PAY => pay;

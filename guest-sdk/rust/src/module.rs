@@ -14,11 +14,15 @@ use core::pin::Pin;
 
 type Handler = Box<dyn Fn(Vec<u8>) -> Pin<Box<dyn Future<Output = Result<Vec<u8>>>>>>;
 
+/// A query's function: it waits for nothing.
+type Answer = Box<dyn Fn(Vec<u8>) -> Result<Vec<u8>>>;
+
 /// What a module offers, by name. [`module!`](crate::module) makes one.
 #[derive(Default)]
 pub struct Module {
     workflows: BTreeMap<&'static str, Handler>,
     activities: BTreeMap<&'static str, Handler>,
+    queries: BTreeMap<&'static str, Answer>,
 }
 
 /// What a workflow or an activity is registered as: a name, or the constant by which it is called, whose types must then be
@@ -74,18 +78,32 @@ impl Module {
         add(&mut self.activities, "activity", name.name(), handler(function));
     }
 
+    /// Adds a query, which is answered by a copy of a run that waits: its function finds what the workflow left in statics, and may
+    /// ask for nothing. Panics when there is one of that name.
+    pub fn query<I, O, E>(&mut self, name: &'static str, function: impl Fn(I) -> core::result::Result<O, E> + 'static)
+    where
+        I: Decode,
+        O: Encode,
+        E: Into<Failure>,
+    {
+        let answer = move |bytes| function(input(bytes)?).map_err(Into::into)?.encode();
+        add(&mut self.queries, "query", name, Box::new(answer) as Answer);
+    }
+
+    /// Answers a query, and returns what the contract wants of the entry.
+    pub fn answer(&self) -> i32 {
+        report_panics();
+        let answer = find(&self.queries, "query").and_then(|answer| answer(calls::input()));
+        match answer {
+            Ok(output) => calls::output(&output),
+            Err(failure) => return failed(&failure),
+        }
+        0
+    }
+
     /// Does what this instance was made for, and returns what the contract wants of the entry.
     pub fn run(&self) -> i32 {
-        #[cfg(all(feature = "std", target_arch = "wasm32"))]
-        std::panic::set_hook(Box::new(|panic| {
-            let payload = panic.payload();
-            let text = match (payload.downcast_ref::<&str>(), payload.downcast_ref::<String>()) {
-                (Some(text), _) => String::from(*text),
-                (_, Some(text)) => text.clone(),
-                _ => String::from("a panic without a text"),
-            };
-            report(text, panic.location())
-        }));
+        report_panics();
         let handler = match calls::entry_kind() {
             calls::DESCRIBE => {
                 calls::output(self.manifest().as_bytes());
@@ -109,7 +127,6 @@ impl Module {
     }
 
     fn manifest(&self) -> String {
-        let names = |of: &BTreeMap<&'static str, Handler>| of.keys().copied().collect::<Vec<_>>().into();
         let sdk: Value = format!("rust/{}", crate::VERSION).into();
         let manifest = [("sdk", sdk), ("workflows", names(&self.workflows)), ("activities", names(&self.activities))];
         let mut out = String::new();
@@ -118,12 +135,30 @@ impl Module {
     }
 }
 
+/// Has panics end the entry with what they say.
+fn report_panics() {
+    #[cfg(all(feature = "std", target_arch = "wasm32"))]
+    std::panic::set_hook(Box::new(|panic| {
+        let payload = panic.payload();
+        let text = match (payload.downcast_ref::<&str>(), payload.downcast_ref::<String>()) {
+            (Some(text), _) => String::from(*text),
+            (_, Some(text)) => text.clone(),
+            _ => String::from("a panic without a text"),
+        };
+        report(text, panic.location())
+    }));
+}
+
 fn failed(failure: &Failure) -> i32 {
     calls::fail(&failure.to_bytes());
     1
 }
 
-fn add(to: &mut BTreeMap<&'static str, Handler>, what: &str, name: &'static str, handler: Handler) {
+fn names<T>(of: &BTreeMap<&'static str, T>) -> Value {
+    of.keys().copied().collect::<Vec<_>>().into()
+}
+
+fn add<T>(to: &mut BTreeMap<&'static str, T>, what: &str, name: &'static str, handler: T) {
     assert!(!name.is_empty() && name.len() <= 255, "the name of the {} {:?} has not 1 to 255 bytes", what, name);
     assert!(to.insert(name, handler).is_none(), "two functions are registered as {} {:?}", what, name);
 }
@@ -145,7 +180,7 @@ where
 }
 
 /// Finds the function of this entry; no name is the only workflow.
-fn find<'a>(of: &'a BTreeMap<&'static str, Handler>, what: &str) -> Result<&'a Handler> {
+fn find<'a, T>(of: &'a BTreeMap<&'static str, T>, what: &str) -> Result<&'a T> {
     let name = String::from_utf8(calls::entry()).unwrap_or_default();
     let found = match of.values().next() {
         Some(only) if name.is_empty() && of.len() == 1 => Some(only),
@@ -178,11 +213,13 @@ fn report(text: String, at: Option<&core::panic::Location<'_>>) -> ! {
     calls::exit()
 }
 
-/// Says what a module offers, and makes its entry. A name is text, or the constant by which the workflow or activity is called.
-/// Functions are `async`, take one value, and return a `Result` of another.
+/// Says what a module offers, and makes its entries. A name is text, or the constant by which the workflow or activity is called.
+/// Functions are `async`, take one value, and return a `Result` of another. Those of queries are not `async`: a query is
+/// answered by a copy of a run that waits, finds what the workflow left in statics, and may ask for nothing.
 ///
 /// ```
 /// use reprise::{Activity, Result};
+/// use std::sync::Mutex;
 ///
 /// const CHARGE: Activity<i64, String> = Activity::new("charge");
 ///
@@ -190,12 +227,21 @@ fn report(text: String, at: Option<&core::panic::Location<'_>>) -> ! {
 ///     Ok(format!("receipt for {}", amount))
 /// }
 ///
+/// static CHARGED: Mutex<i64> = Mutex::new(0);
+///
 /// async fn order(amount: i64) -> Result<String> {
-///     CHARGE.call(amount).await
+///     let receipt = CHARGE.call(amount).await?;
+///     *CHARGED.lock().unwrap() += amount;
+///     Ok(receipt)
+/// }
+///
+/// fn charged(_: ()) -> Result<i64> {
+///     Ok(*CHARGED.lock().unwrap())
 /// }
 ///
 /// reprise::module! {
 ///     workflow "order" => order;
+///     query "charged" => charged;
 ///     activity CHARGE => charge;
 /// }
 /// ```
@@ -213,6 +259,12 @@ macro_rules! module {
         #[no_mangle]
         pub extern "C" fn reprise_run() -> i32 {
             reprise_module().run()
+        }
+
+        /// The entry that the host calls in a copy of a run, for a query.
+        #[no_mangle]
+        pub extern "C" fn reprise_query() -> i32 {
+            reprise_module().answer()
         }
     };
 }

@@ -115,10 +115,20 @@ impl Host {
 
     /// Runs a workflow of a module by its name, from bytes to bytes.
     pub fn enter(&mut self, module: &Module, workflow: &str, input: &[u8]) -> Result<Vec<u8>> {
-        self.kind = calls::WORKFLOW;
-        self.entry = workflow.into();
+        self.enter_as(calls::WORKFLOW, workflow, input, || module.run())
+    }
+
+    /// Asks a module a query, from bytes to bytes.
+    pub fn ask_query(&mut self, module: &Module, query: &str, input: &[u8]) -> Result<Vec<u8>> {
+        const QUERY: i32 = 2; // as the contract numbers it
+        self.enter_as(QUERY, query, input, || module.answer())
+    }
+
+    fn enter_as(&mut self, kind: i32, name: &str, input: &[u8], enter: impl FnOnce() -> i32) -> Result<Vec<u8>> {
+        self.kind = kind;
+        self.entry = name.into();
         self.input = input.into();
-        self.lend(|| module.run());
+        self.lend(enter);
         match self.failure.take() {
             Some(failure) => Err(Failure::from_outcome(0, failure)),
             None => Ok(self.output.take().unwrap_or_default()),

@@ -214,6 +214,7 @@ mod module {
     reprise::module! {
         workflow "integer" => integer;
         workflow "echo" => echo;
+        query "size" => |text: String| Ok::<_, Failure>(text.len());
         activity DOUBLE => |n: i64| async move { Ok::<_, Failure>(2 * n) };
     }
 
@@ -232,5 +233,13 @@ mod module {
             let got = got.map(|b| String::from_utf8(b).unwrap()).map_err(|f| f.code);
             assert_eq!(got.as_deref().map_err(|code| code.as_str()), want, "{}({})", name, input);
         }
+    }
+
+    #[test]
+    fn queries_are_answered() {
+        let module = reprise_module();
+        assert_eq!(host().ask_query(&module, "size", b"\"four\""), Ok(b"4".to_vec()));
+        assert_eq!(host().ask_query(&module, "size", b"4").unwrap_err().code, Failure::INVALID_INPUT);
+        assert_eq!(host().ask_query(&module, "other", b"").unwrap_err().code, "unknown_query");
     }
 }
