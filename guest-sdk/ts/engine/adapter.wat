@@ -3,8 +3,8 @@
 ;; allocator, and its constants are stored there (passive data would keep an instance from being frozen).
 ;;
 ;; JavaScript sees one function, __reprise(op, a, b, c); the numbers of op are those of src/host.ts. The script is the asset
-;; main.js. It leaves two functions on the global object: __turn settles the handles that are ready, __crash(error) makes a
-;; failure of an exception that nobody caught.
+;; main.js. It leaves functions on the global object: __turn settles the handles that are ready, __crash(error) makes a
+;; failure of an exception that nobody caught, __query answers a query in a copy of the instance that waits.
 ;;
 ;; The run waits in reprise_run and nowhere else, when no JavaScript is on the stack. So a waiting instance has one frame of
 ;; WebAssembly, and only this function has to be able to save it.
@@ -58,8 +58,8 @@
   (import "reprise_v1" "log" (func $log (param i32 i32 i32)))
   (import "reprise_v1" "publish" (func $publish (param i32 i32 i32 i32)))
 
-  (global $constants (mut i32) (i32.const 0))  ;; "__reprise", "main.js" at 10, "__turn" at 18, "__crash" at 25, "__rejected" at 33, each
-  ;; with a NUL
+  (global $constants (mut i32) (i32.const 0))  ;; "__reprise", "main.js" at 10, "__turn" at 18, "__crash" at 25, "__rejected" at 33,
+  ;; "__query" at 44, each with a NUL
   (global $args (mut i32) (i32.const 0))       ;; 4 pairs (pointer, length): the strings and bytes that a call was given
   (global $borrowed (mut i32) (i32.const 0))   ;; a bit for each pair that is of an ArrayBuffer, which stays what it is
   (global $watched (mut i32) (i32.const 0))    ;; the handles to wait for, $count of them
@@ -320,13 +320,14 @@
   ;; load starts the engine and evaluates the script. It returns 0 when that went well.
   (func $load (result i32)
     (local $n i32) (local $script i32) (local $value i32)
-    (global.set $constants (call $malloc (i32.const 48)))
+    (global.set $constants (call $malloc (i32.const 56)))
     (i64.store (global.get $constants) (i64.const 0x7369727065725f5f))
     (i64.store offset=8 (global.get $constants) (i64.const 0x6a2e6e69616d0065))
     (i64.store offset=16 (global.get $constants) (i64.const 0x6e7275745f5f0073))
     (i64.store offset=24 (global.get $constants) (i64.const 0x68736172635f5f00))
     (i64.store offset=32 (global.get $constants) (i64.const 0x63656a65725f5f00))
-    (i64.store offset=40 (global.get $constants) (i64.const 0x0000000000646574))
+    (i64.store offset=40 (global.get $constants) (i64.const 0x75715f5f00646574))
+    (i64.store offset=48 (global.get $constants) (i64.const 0x0000000000797265))
     (global.set $args (call $malloc (i32.const 32)))
     (memory.fill (global.get $args) (i32.const 0) (i32.const 32))
     (if (call $qjs_init) (then (unreachable)))
@@ -381,4 +382,11 @@
           (global.get $ready) (global.get $count)))))
       (if (call $turn (local.get $function)) (then (return (i32.const 1))))
       (br $again))
-    (unreachable)))
+    (unreachable))
+
+  (func (export "reprise_query") (result i32)
+    (local $function i32) (local $value i32)
+    (local.set $function (call $qjs_get_prop_string (call $qjs_get_global) (i32.add (global.get $constants) (i32.const 44))))
+    (local.set $value (call $qjs_call (local.get $function) (call $qjs_get_undefined) (i32.const 0) (i32.const 0)))
+    (if (call $qjs_is_exception (local.get $value)) (then (return (call $crashed))))
+    (i32.eq (global.get $ended) (i32.const 2))))

@@ -3,7 +3,7 @@
 
 export { Failure, isCancelled, nonRetryable, type FailureOptions } from "./failure";
 export { http, HTTPResponse, type HTTPRequest } from "./http";
-export { activity, effect, remoteActivity, signal, version, workflow } from "./registry";
+export { activity, effect, query, remoteActivity, signal, version, workflow } from "./registry";
 export type { Activity, Context, EffectOptions, InputOptions, Retry } from "./registry";
 export type { RequestOptions } from "./requests";
 export { sleep, within, type Duration } from "./timers";

@@ -2,7 +2,7 @@ import "./globals";
 import { encode, Failure } from "./failure";
 import * as host from "./host";
 import { json, payload } from "./json";
-import { find, manifest } from "./registry";
+import { answer, find, manifest } from "./registry";
 import { listen, runSignal, turn } from "./requests";
 
 // The entry of a bundle: `reprise build` imports this, then the program, then calls start.
@@ -16,6 +16,13 @@ const hooks = globalThis as any;
 hooks.__crash = failed;
 hooks.__turn = (): void => turn(() =>
   failed(new Failure("deadlock", "the program waits for a promise that nothing can settle any more")));
+
+hooks.__query = (): void => {
+  const value = answer(host.entry())(input());
+  if (value instanceof Promise) throw new Failure("error", "a query may not wait; its answer is a promise");
+  host.output(result(value));
+  host.ended(true);
+};
 
 const rejected = new Map<unknown, unknown>();
 

@@ -115,6 +115,24 @@ export function manifest(): string {
   return JSON.stringify({ sdk: "ts/" + version, workflows: [...workflows.keys()].sort(), activities: [...activities.keys()].sort() });
 }
 
+type Answer = (input: any) => unknown;
+
+const queries = new Map<string, Answer>();
+
+/** query answers questions about a run that is open, in a copy of it that is thrown away. It may look at everything, also at what
+ * the workflow that registers it has in its variables, and waits for nothing. A name that is registered again has the newer answer. */
+export function query<In, Out>(name: string, answer: (input: In) => Out): void {
+  if (!name) throw new TypeError("a query needs a name");
+  queries.set(name, answer);
+}
+
+/** answer finds the function of a query. */
+export function answer(name: string): Answer {
+  const found = queries.get(name);
+  if (found) return found;
+  throw new Failure("unknown_query", `this run answers no query ${JSON.stringify(name)}; it answers ${[...queries.keys()].sort().join(", ") || "none"}`);
+}
+
 /** find gives the function that an instance was made for; no name means the only workflow. */
 export function find(kind: number, name: string): Entry {
   const [from, what, code] = kind === host.ACTIVITY ? [activities, "activity", "unknown_activity"] as const

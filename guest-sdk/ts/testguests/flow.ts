@@ -1,5 +1,5 @@
 // The program of internal/e2e's tests of TypeScript: each way in which a workflow may wait, and what it finds around it.
-import { activity, Failure, http, info, isCancelled, nonRetryable, publish, signal, sleep, within, workflow, type Context } from "reprise";
+import { activity, Failure, http, info, isCancelled, nonRetryable, publish, query, signal, sleep, within, workflow, type Context } from "reprise";
 import { boom } from "./lib/boom";
 
 const double = activity("double", async (n: number) => n * 2);
@@ -219,4 +219,15 @@ workflow("browse", async (site: string) => {
     moved: [moved.ok, moved.redirected, moved.url.replace(site, "SITE"), moved.headers.get("X-Answer"), await moved.json()],
     bytes: [...await bytes.bytes()], busy: [busy.status, busy.ok, await busy.text()], left: [left.status, left.headers.get("location")], failures,
   };
+});
+
+// asked keeps a sum and shows it to whoever asks while it waits.
+workflow("asked", async () => {
+  const seen: number[] = [];
+  query("sum", (from: number = 0) => ({ sum: seen.reduce((a, b) => a + b, from), at: Date.now() > 0 }));
+  query("breaks", () => { seen.length = 0; throw new Failure("no_answer", "ask something else"); });
+  query("waits", async () => 1);
+  query("asks", () => { void signal("add"); });
+  while (seen.length < 3) seen.push(await signal<number>("add"));
+  return seen;
 });
