@@ -129,8 +129,8 @@ rp_handle rp_signal(const char *name); /* the next signal of that name */
 /* Waits for the outcome, takes it and drops the handle. RP_OK: *outcome is the caller's (outcome may be NULL). RP_FAILED: it failed.
  * RP_CANCELLED: the run was cancelled first, and the request was given up. */
 int rp_get(rp_handle handle, rp_bytes *outcome);
-/* Waits until one of n handles is done and sets *index to it; of several, the first in the array. timeout in nanoseconds, -1 for
- * none, 0 only looks. RP_OK, RP_TIMEOUT or RP_CANCELLED; the handles stay as they are. */
+/* Waits until one of n handles is done and sets *index to it; of several, to the one that the host names, the same in every replay.
+ * timeout in nanoseconds, -1 for none, 0 only looks. RP_OK, RP_TIMEOUT or RP_CANCELLED; the handles stay as they are. */
 int rp_wait_any(const rp_handle *handles, size_t n, int64_t timeout, size_t *index);
 int rp_wait_all(const rp_handle *handles, size_t n); /* RP_OK when all are done, well or not; or RP_CANCELLED */
 int rp_sleep(int64_t nanoseconds);                   /* RP_OK or RP_CANCELLED */
@@ -340,54 +340,49 @@ bool rp_cancelled(void) { return rp__told || reprise_status(REPRISE_CANCEL_HANDL
 bool rp_done(rp_handle h) { return reprise_status(h) != REPRISE_PENDING; }
 void rp_give_up(rp_handle h) { reprise_drop(h); }
 
-static bool rp__first(const rp_handle *handles, size_t n, size_t *index) {
-	for (size_t i = 0; i < n; i++)
-		if (rp_done(handles[i])) {
-			*index = i;
-			return true;
-		}
-	return false;
+/* The index of a handle, for what the host says is done; else of any that is done: a cancellation does not hide it. n when none is. */
+static size_t rp__which(const rp_handle *handles, size_t n, rp_handle said) {
+	size_t i = 0;
+	while (i < n && (said != REPRISE_CANCEL_HANDLE ? handles[i] != said : !rp_done(handles[i])))
+		i++;
+	return i;
 }
 
 int rp_wait_any(const rp_handle *handles, size_t n, int64_t timeout, size_t *index) {
-	rp_handle few[8] = {0}, ready, *set = n < 8 ? few : (rp_handle *)rp_alloc((n + 1) * sizeof *set);
+	rp_handle few[8] = {0}, ready = REPRISE_CANCEL_HANDLE, *set = n < 8 ? few : (rp_handle *)rp_alloc((n + 1) * sizeof *set);
 	size_t m = n;
 	if (n > 0)
 		memcpy(set, handles, n * sizeof *set);
 	if (!rp__told)
 		set[m++] = REPRISE_CANCEL_HANDLE;
-	int rc = RP_OK;
-	if (!rp__first(handles, n, index)) {
-		reprise_wait(set, (int32_t)m, timeout, &ready, 1);
-		if (!rp__first(handles, n, index)) {
-			rc = !rp__told && rp_cancelled() ? RP_CANCELLED : RP_TIMEOUT;
-			rp__told |= rc == RP_CANCELLED;
-		}
-	}
+	int32_t found = reprise_wait(set, (int32_t)m, timeout, &ready, 1);
 	if (set != few)
 		free(set);
-	return rc;
+	if (found == 0)
+		return RP_TIMEOUT;
+	*index = rp__which(handles, n, ready);
+	if (*index < n)
+		return RP_OK;
+	rp__told = true;
+	return RP_CANCELLED;
 }
 
 int rp_wait_all(const rp_handle *handles, size_t n) {
 	rp_handle *left = (rp_handle *)rp_alloc(n * sizeof *left);
+	size_t m = 0, i;
+	for (i = 0; i < n; i++)
+		if (!rp_done(handles[i]))
+			left[m++] = handles[i];
 	int rc = RP_OK;
-	while (rc == RP_OK) {
-		size_t m = 0, i;
-		for (i = 0; i < n; i++)
-			if (!rp_done(handles[i]))
-				left[m++] = handles[i];
-		if (m == 0)
-			break;
-		rc = rp_wait_any(left, m, -1, &i);
-	}
+	while (m > 0 && (rc = rp_wait_any(left, m, -1, &i)) == RP_OK)
+		memmove(left + i, left + i + 1, (--m - i) * sizeof *left);
 	free(left);
 	return rc;
 }
 
 int rp_get(rp_handle h, rp_bytes *outcome) {
 	size_t index;
-	int rc = rp_wait_any(&h, 1, -1, &index);
+	int rc = rp_done(h) ? RP_OK : rp_wait_any(&h, 1, -1, &index);
 	if (rc != RP_OK) {
 		rp_give_up(h);
 		return rc;

@@ -168,7 +168,7 @@ pub fn Request(comptime T: type) type {
 
         /// Waits for the outcome and drops the handle. When the run is cancelled first, the request is given up.
         pub fn get(self: @This()) Error!T {
-            _ = waitAny(&.{self.handle}, -1) catch |e| {
+            if (!done(self.handle)) _ = waitAny(&.{self.handle}, -1) catch |e| {
                 self.giveUp();
                 return e;
             };
@@ -231,31 +231,35 @@ fn done(handle: i32) bool {
     return abi.status(handle) != pending;
 }
 
-fn first(handles: []const i32) ?usize {
-    for (handles, 0..) |h, i| if (done(h)) return i;
+/// The index of a handle, for what the host says is done; else of any that is done: a cancellation does not hide it.
+fn which(handles: []const i32, said: i32) ?usize {
+    for (handles, 0..) |h, i| if (if (said != cancellation) h == said else done(h)) return i;
     return null;
 }
 
-/// Waits until one of the handles is done, and gives its index; of several, the first. The timeout is in nanoseconds, -1 for none; 0 only looks.
+/// Waits until one of the handles is done, and gives its index; of several, that which the host names, the same in every replay. The
+/// timeout is in nanoseconds, -1 for none; 0 only looks.
 pub fn waitAny(handles: []const i32, timeout: i64) Error!usize {
-    if (first(handles)) |i| return i;
     const set = allocator.alloc(i32, handles.len + 1) catch exhausted();
     defer allocator.free(set);
     @memcpy(set[0..handles.len], handles);
     set[handles.len] = cancellation;
     var ready: [1]i32 = undefined;
-    _ = abi.wait(set.ptr, if (told) handles.len else set.len, timeout, &ready, 1);
-    if (first(handles)) |i| return i;
-    if (told or !done(cancellation)) return error.Timeout;
+    if (abi.wait(set.ptr, if (told) handles.len else set.len, timeout, &ready, 1) == 0) return error.Timeout;
+    if (which(handles, ready[0])) |i| return i;
     told = true;
     return error.Cancelled;
 }
 
 /// Waits until all are done, well or not.
 pub fn waitAll(handles: []const i32) Error!void {
-    const left = allocator.dupe(i32, handles) catch exhausted();
+    const left = allocator.alloc(i32, handles.len) catch exhausted();
     defer allocator.free(left);
-    var n = left.len;
+    var n: usize = 0;
+    for (handles) |h| if (!done(h)) {
+        left[n] = h;
+        n += 1;
+    };
     while (n > 0) {
         const i = try waitAny(left[0..n], -1);
         n -= 1;

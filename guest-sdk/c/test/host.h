@@ -81,6 +81,11 @@ int32_t reprise_timer(int64_t ns) { (void)ns; return ++host.handles; }
 int32_t reprise_signal(const void *name, int32_t n) { (void)name, (void)n; return ++host.handles; }
 int32_t reprise_wait(const int32_t *handles, int32_t n, int64_t timeout, int32_t *ready, int32_t cap) {
 	(void)timeout, (void)cap;
+	for (int32_t i = 0; i < n; i++)
+		if (host.status[handles[i]] != REPRISE_PENDING) {
+			*ready = handles[i];
+			return 1;
+		}
 	int32_t next = host.script[host.waits++];
 	for (int32_t i = 0; i < n; i++)
 		if (handles[i] == next) {
