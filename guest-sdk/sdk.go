@@ -35,7 +35,7 @@ func Go() Files {
 
 // trees are the sources of the other SDKs.
 //
-//go:embed c/*.h cpp/*.hpp rust/Cargo.toml rust/src zig/reprise.zig
+//go:embed c/*.h cpp/*.hpp rust/Cargo.toml rust/src zig/reprise.zig assemblyscript/assembly
 var trees embed.FS
 
 // C is the SDK for C: headers, in one folder.
@@ -65,6 +65,15 @@ func Rust() Files {
 		return err
 	})
 	files["Cargo.toml"] = optional.ReplaceAll(files["Cargo.toml"], nil)
+	return files
+}
+
+// AssemblyScript is the SDK for AssemblyScript: a folder reprise with its files, for a path of packages.
+func AssemblyScript() Files {
+	files := Files{}
+	for name, b := range flat("assemblyscript/assembly") {
+		files["reprise/"+name] = b
+	}
 	return files
 }
 

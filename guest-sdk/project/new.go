@@ -27,6 +27,7 @@ type starter struct {
 	lang, Language string
 	Source         string // the program's file
 	Needs          string // what must be installed, for the README
+	Compiler       string // its version, where the project's files name it
 	// sdk writes the SDK into the project's folder.
 	sdk func(dir string) error
 }
@@ -44,6 +45,9 @@ func starters() []starter {
 			sdk: func(dir string) error { return writeFiles(filepath.Join(dir, "sdk"), sdk.CPP()) }},
 		{lang: "rust", Language: "Rust", Source: "src/lib.rs", Needs: "Rust 1.63 or newer, with its standard library for WASI. On Debian: `sudo apt-get install -y " + rustPackages + "`; with rustup: `rustup target add wasm32-wasip1`.",
 			sdk: func(dir string) error { return writeFiles(filepath.Join(dir, "sdk"), sdk.Rust()) }},
+		{lang: "assemblyscript", Language: "AssemblyScript", Source: "main.ts", Compiler: ascVersion,
+			Needs: "Node and the AssemblyScript compiler: `npm install` in this folder brings it, once. On Debian: `sudo apt-get install -y nodejs npm`.",
+			sdk:   func(dir string) error { return writeFiles(filepath.Join(dir, "sdk"), sdk.AssemblyScript()) }},
 		{lang: "zig", Language: "Zig", Source: "main.zig", Needs: "Zig " + zigVersion + ": `" + strings.Replace(zigFix, " (Debian", "` (Debian", 1) + ".",
 			sdk: func(dir string) error { return writeFiles(filepath.Join(dir, "sdk"), sdk.Zig()) }},
 	}

@@ -53,6 +53,7 @@ func languages() []language {
 		{name: "c", files: []string{".c"}, form: onlyC, build: buildC},
 		{name: "cpp", files: []string{".cpp", ".cc", ".cxx"}, form: anyOf("*.cpp", "*.cc", "*.cxx"), build: buildCPP},
 		{name: "rust", files: []string{".rs"}, form: anyOf("Cargo.toml"), build: buildRust},
+		{name: "assemblyscript", form: anyOf("asconfig.json"), build: buildAssemblyScript},
 		{name: "zig", files: []string{".zig"}, form: anyOf("*.zig"), build: buildZig},
 	}
 }

@@ -32,6 +32,7 @@ func TestDetect(t *testing.T) {
 		{name: "C++ with C", files: []string{"main.cc", "other.c"}, want: "cpp"},
 		{name: "Rust", files: []string{"Cargo.toml", "Cargo.lock"}, want: "rust"},
 		{name: "Zig", files: []string{"build.zig", "main.zig"}, want: "zig"},
+		{name: "AssemblyScript", files: []string{"asconfig.json", "main.ts", "package.json"}, want: "assemblyscript"},
 		{name: "several", files: []string{"main.go", "main.ts"}, want: "programs of several languages: go, ts"},
 		{name: "several, named", files: []string{"main.go", "main.ts"}, lang: "ts", want: "ts"},
 		{name: "nothing", files: []string{"notes.txt"}, want: "has no program of a language"},
@@ -158,5 +159,16 @@ func TestGoModuleWithoutSDK(t *testing.T) {
 	}
 	if got, err := os.ReadFile(filepath.Join(dir, "go.mod")); err != nil || !bytes.Equal(got, mod) {
 		t.Errorf("go.mod was changed (%v)", err)
+	}
+}
+
+// The compiler that a project asks for is the one that the SDK is tested with.
+func TestVersionOfAsc(t *testing.T) {
+	b, err := os.ReadFile("../assemblyscript/package.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(b, []byte(`"assemblyscript": "`+ascVersion+`"`)) {
+		t.Errorf("guest-sdk/assemblyscript/package.json names another compiler than %s", ascVersion)
 	}
 }

@@ -57,13 +57,13 @@ func (k *Kit) Load(ctx context.Context, bytes []byte) (*Module, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, err := k.engine.Load(ctx, p); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, describeFor)
 	defer cancel()
 	manifest, err := exec.Describe(ctx, k.engine, p)
 	if err != nil {
-		return nil, err
-	}
-	if _, err := k.engine.Load(ctx, p); err != nil {
 		return nil, err
 	}
 	return &Module{kit: k, bytes: bytes, digest: p.Digest, manifest: manifest}, nil
