@@ -23,6 +23,16 @@ type StartRun struct {
 	IdempotencyKey string
 }
 
+// ForkRun asks for a copy of a run.
+type ForkRun struct {
+	// Entries is how many of the run's entries the copy takes over, none of them its end; 0 for all that it has.
+	Entries int64
+	// Key is the user's name for the copy, unique among the tenant's open runs; may be empty.
+	Key string
+	// IdempotencyKey makes a repeated request return the copy of the first; may be empty.
+	IdempotencyKey string
+}
+
 // Pushed is the answer to an upload.
 type Pushed struct {
 	Module  modules.Module
@@ -73,6 +83,8 @@ type UseCases interface {
 	Replay(ctx context.Context, t tenant.ID, id journal.RunID, digest modules.Digest) (Replay, error)
 	// Query asks a copy of an open run and changes nothing of the run. The answer is bytes, or the failure that the query came to.
 	Query(ctx context.Context, t tenant.ID, id journal.RunID, name string, input []byte) ([]byte, *abi.Failure, error)
+	// Fork starts a copy of a run, which goes on by itself behind the entries that it takes over.
+	Fork(ctx context.Context, t tenant.ID, id journal.RunID, req ForkRun) (run journal.Run, created bool, err error)
 	// PushModule takes a module's bytes; name may be empty (no alias), expect may be empty (no check). One of
 	// sigs must vouch for them when the tenant has trusted keys.
 	PushModule(ctx context.Context, t tenant.ID, name string, bytes []byte, expect modules.Digest, sigs ...modules.Signature) (Pushed, error)

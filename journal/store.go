@@ -14,6 +14,7 @@ import (
 // mean that nothing is known: the caller reads again and never assumes.
 type Store interface {
 	Starter
+	Forker
 	Inbox
 	Reader
 	Claimer

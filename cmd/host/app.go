@@ -30,7 +30,7 @@ func (p *program) app() *cli.App {
 				p.moduleSign(), p.moduleKeygen()),
 			group("run", "start runs and look after them",
 				p.runStart(), p.runList(), p.runShow(), p.runJournal(), p.runResult(),
-				p.runSignal(), p.runQuery(), p.runCancel(), p.runResume(), p.runReplay(), p.runDelete()),
+				p.runSignal(), p.runQuery(), p.runCancel(), p.runResume(), p.runReplay(), p.runFork(), p.runDelete()),
 			group("node", "look at nodes", p.nodeList()),
 			p.doctor(),
 			p.soak(),

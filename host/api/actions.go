@@ -28,6 +28,12 @@ func (h *Handler) runActionRoutes(api huma.API) {
 		RequestBody: bytesBody("application/octet-stream", "The query's input, any bytes of any content type", false),
 	}, h.queryRun)
 	route(h, api, huma.Operation{
+		OperationID: "forkRun", Method: http.MethodPost, Path: "/v1/runs/{id}/fork", Summary: "Start a copy of a run, which goes on behind an entry of it", Tags: []string{"runs"},
+		DefaultStatus: http.StatusCreated,
+		RequestBody:   jsonBody(schemaOf(api, forkRun{}), false),
+		Responses:     map[string]*huma.Response{"200": jsonResponse(api, "The copy of an earlier request with the same Idempotency-Key", wire.Run{})},
+	}, h.forkRun)
+	route(h, api, huma.Operation{
 		OperationID: "cancelRun", Method: http.MethodPost, Path: "/v1/runs/{id}/cancel", Summary: "Ask a run to end", Tags: []string{"runs"},
 		DefaultStatus: http.StatusAccepted,
 		RequestBody:   jsonBody(schemaOf(api, cancelRun{}), false),

@@ -47,6 +47,7 @@ var Codes = []Code{
 	{Code: "run_not_held", Status: 409, Title: "The run is neither blocked nor paused", Fix: "nothing is left to resume"},
 	{Code: "signal_conflict", Status: 409, Title: "The signal's id was used for another signal to the run", Fix: "use a new id for a new signal"},
 	{Code: "signals_queued", Status: 429, Title: "Too many signals, or bytes of them, wait for the run", Fix: "send later, when the run has taken some", Retryable: true},
+	{Code: "fork_position", Status: 409, Title: "A run cannot be forked at that entry", Fix: "name an entry that reprise run journal shows, before the run's end"},
 	{Code: "query_unsupported", Status: 409, Title: "The run's module answers no queries", Fix: "see docs/QUERIES.md for what answers queries"},
 	{Code: "query_failed", Status: 422, Title: "The module's query function failed", Fix: "failure says why"},
 	{Code: "query_mismatch", Status: 409, Title: "The run's module does not fit its journal", Fix: "reprise run replay shows both sides"},

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -178,6 +179,18 @@ func (f *fake) Query(_ context.Context, t tenant.ID, id journal.RunID, name stri
 		return nil, abi.NewFailure("no_such_thing", "there is none"), err
 	}
 	return append([]byte(name+":"), input...), nil, err
+}
+
+// Fork makes a run whose key says how many entries were asked for.
+func (f *fake) Fork(_ context.Context, t tenant.ID, id journal.RunID, req host.ForkRun) (journal.Run, bool, error) {
+	r, err := f.get(t, id)
+	if err != nil {
+		return journal.Run{}, false, err
+	}
+	if req.Key == "taken" {
+		return r, false, &host.Error{Kind: host.Conflict, Code: "run_key_taken", What: "taken", Where: "key"}
+	}
+	return f.put(t, journal.Run{State: journal.Ready, Workflow: r.Workflow, Key: fmt.Sprintf("%s%d", req.Key, req.Entries)}), req.IdempotencyKey != "again", nil
 }
 
 func (f *fake) PushModule(_ context.Context, _ tenant.ID, name string, bytes []byte, expect modules.Digest, _ ...modules.Signature) (host.Pushed, error) {

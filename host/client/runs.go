@@ -165,6 +165,37 @@ func (c *Client) Query(ctx context.Context, run, name string, input []byte) ([]b
 	return resp.body, err
 }
 
+// Fork says what a copy of a run takes over.
+type Fork struct {
+	// At is the seq of the last entry that it has; negative for all but the run's end.
+	At int64
+	// Key is your name for the copy; may be empty.
+	Key string
+	// IdempotencyKey makes a repeated request return the copy of the first; "" is a new random one.
+	IdempotencyKey string
+}
+
+// Fork starts a copy of a run.
+func (c *Client) Fork(ctx context.Context, id string, f Fork) (wire.Run, error) {
+	if f.IdempotencyKey == "" {
+		f.IdempotencyKey = newKey()
+	}
+	var at *int64
+	if f.At >= 0 {
+		at = &f.At
+	}
+	body, err := wire.Marshal(struct {
+		At  *int64 `json:"at,omitempty"`
+		Key string `json:"key,omitempty"`
+	}{at, f.Key})
+	if err != nil {
+		return wire.Run{}, err
+	}
+	return decode[wire.Run](c.call(ctx, request{
+		method: http.MethodPost, path: runPath(id, "/fork"), contentType: "application/json", body: body, key: f.IdempotencyKey, repeatable: true,
+	}))
+}
+
 // Cancel asks a run to end.
 func (c *Client) Cancel(ctx context.Context, id, reason string) (wire.Run, error) {
 	body, err := wire.Marshal(struct {

@@ -49,6 +49,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"Stash", testStash},
 		{"Observe", testObserve},
 		{"Checkpoint", testCheckpoint},
+		{"Fork", testFork},
 		{"Published", testPublished},
 		{"Mail", testMail},
 		{"Hints", testHints},

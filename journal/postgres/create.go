@@ -81,22 +81,29 @@ func (s *Store) createOnce(ctx context.Context, r journal.Run) (journal.Run, boo
 		if !errors.Is(err, journal.ErrNotFound) {
 			return got.Run, err == nil, err
 		}
-		got, err = s.oneRun(ctx, s.pool, inTheWaySQL, string(r.Tenant), uuidOf(r.ID), []byte(r.IdempotencyKey), []byte(r.Key))
-		switch {
-		case err == nil && sameStart(got, r):
-			run, err := s.whole(ctx, s.pool, got)
+		run, found, err := s.inTheWay(ctx, r)
+		if found || err != nil {
 			return run, false, err
-		case err == nil:
-			run, err := s.whole(ctx, s.pool, got)
-			return run, false, errors.Join(fmt.Errorf("run %s is in the way: %w", got.ID, journal.ErrConflict), err)
-		case !errors.Is(err, journal.ErrNotFound):
-			return journal.Run{}, false, err
-		}
-		if _, err := s.module(ctx, r.Tenant, r.Digest); err != nil {
-			return journal.Run{}, false, err
 		}
 	}
 	return journal.Run{}, false, fmt.Errorf("others start and end runs with its key: %w", journal.ErrConflict)
+}
+
+// inTheWay says why a run was not made: found is the earlier start that it repeats, and an error names what is in its way or missing.
+func (s *Store) inTheWay(ctx context.Context, r journal.Run) (run journal.Run, found bool, err error) {
+	got, err := s.oneRun(ctx, s.pool, inTheWaySQL, string(r.Tenant), uuidOf(r.ID), []byte(r.IdempotencyKey), []byte(r.Key))
+	switch {
+	case err == nil && sameStart(got, r):
+		run, err = s.whole(ctx, s.pool, got)
+		return run, true, err
+	case err == nil:
+		run, err = s.whole(ctx, s.pool, got)
+		return run, true, errors.Join(fmt.Errorf("run %s is in the way: %w", got.ID, journal.ErrConflict), err)
+	case !errors.Is(err, journal.ErrNotFound):
+		return journal.Run{}, false, err
+	}
+	_, err = s.module(ctx, r.Tenant, r.Digest)
+	return journal.Run{}, false, err
 }
 
 // sameStart says whether got answers the start r: it was made by the same request, under the same

@@ -100,6 +100,10 @@ func everything(t *testing.T) (*fixture, map[string][]any) {
 	ignore(s.Arrivals(ctx, acme, l.Run, 0))
 	ignore(s.Published(ctx, acme, l.Run))
 	ignore(s.Checkpoint(ctx, acme, l.Run))
+	forked := journal.Run{Tenant: acme, ID: journal.NewRunID(), Workflow: "order", Digest: f.digest}
+	for _, from := range []journal.RunID{l.Run, journal.NewRunID()} {
+		_, _, _ = s.Fork(ctx, forked, journal.Fork{From: from, Entries: 1, Checkpoint: &journal.Checkpoint{Seq: 1}})
+	}
 	_, err = s.Commit(ctx, ls[1], journal.Batch{Entries: entries(1, 1), Checkpoint: &journal.Checkpoint{Seq: 2, Packed: []byte("x")}})
 	f.must(err)
 	_, err = s.Commit(ctx, ls[1], journal.Batch{Next: &journal.Transition{State: journal.Completed}})
@@ -204,6 +208,8 @@ func TestEveryPlan(t *testing.T) {
 		arrivalsSQL:          {"arrivals", []string{"runs_pkey", "inbox_open"}},
 		publishedSQL:         {"published", []string{"runs_pkey", "published_pkey"}},
 		checkpointSQL:        {"checkpoint", []string{"runs_pkey", "checkpoints_pkey"}},
+		forkSQL:              {"fork", []string{"runs_pkey", "modules_pkey", "entries_pkey", "payload_names_run"}},
+		forkedSQL:            {"how far a run is", []string{"runs_pkey"}},
 		forgetCheckpointsSQL: {"forget checkpoints", []string{"runs_pkey", "checkpoints_pkey"}},
 		payloadsSQL:          {"payloads", []string{"payloads_pkey"}},
 		list("all"):          {"list", []string{"runs_pkey"}},

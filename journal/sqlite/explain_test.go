@@ -62,6 +62,9 @@ func TestEveryPlan(t *testing.T) {
 	}
 	ignore(s.Commit(ctx, l, journal.Batch{Checkpoint: &journal.Checkpoint{Seq: 1}}))
 	ignore(s.Checkpoint(ctx, owner, l.Run))
+	forked := r
+	forked.ID, forked.Key, forked.IdempotencyKey = journal.NewRunID(), "", ""
+	_, _, _ = s.Fork(ctx, forked, journal.Fork{From: l.Run, Entries: 2, Checkpoint: &journal.Checkpoint{Seq: 1}})
 	ignore(s.Entries(ctx, owner, l.Run, 0, 10))
 	ignore(s.Arrivals(ctx, owner, l.Run, 0))
 	ignore(s.Published(ctx, owner, l.Run))

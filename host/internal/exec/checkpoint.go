@@ -55,7 +55,12 @@ func (x *execution) worldFields(seq, written int64) ([]byte, error) {
 
 // checkpoint makes one of the run as it waits now. Returns checkpoint.ErrNoUse when it would be too large.
 func (x *execution) checkpoint(p *checkpoint.Packer, f *sandbox.Frozen) (*journal.Checkpoint, error) {
-	world, err := x.worldFields(x.rec.seq, x.rec.written)
+	return x.checkpointAt(p, f, x.rec.seq, x.rec.written)
+}
+
+// checkpointAt is checkpoint for a run that has seen so many entries, of so many bytes.
+func (x *execution) checkpointAt(p *checkpoint.Packer, f *sandbox.Frozen, seq, written int64) (*journal.Checkpoint, error) {
+	world, err := x.worldFields(seq, written)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +74,7 @@ func (x *execution) checkpoint(p *checkpoint.Packer, f *sandbox.Frozen) (*journa
 	if len(packed) > journal.MaxCheckpoint {
 		return nil, fmt.Errorf("%w: it would have %d bytes", checkpoint.ErrNoUse, len(packed))
 	}
-	return &journal.Checkpoint{Seq: x.rec.seq, Key: checkpointKey(x, f), Packed: packed}, nil
+	return &journal.Checkpoint{Seq: seq, Key: checkpointKey(x, f), Packed: packed}, nil
 }
 
 // openCheckpoint reads a checkpoint of a run. Returns checkpoint.ErrNoUse.

@@ -34,8 +34,9 @@ var _ sandbox.World = (*execution)(nil)
 
 // newExecution makes a workflow's execution, which stops where its journal ends and says nothing.
 func newExecution(run journal.Run, digest modules.Digest, pin pinned, entries []journal.Entry) *execution {
-	x := &execution{run: run, digest: digest, pin: pin, m: newMachine(run.ID[:]), cur: cursor{entries: entries},
-		entry: sandbox.Entry{Tenant: string(run.Tenant), Kind: abi.EntryWorkflow, Name: run.Entry, Input: run.Input, Info: about(run, run.Digest, 0), Args: []string{argv0(run)}, Limits: pin.Limits},
+	known := pin.as(run)
+	x := &execution{run: run, digest: digest, pin: pin, m: newMachine(known.ID[:]), cur: cursor{entries: entries},
+		entry: sandbox.Entry{Tenant: string(run.Tenant), Kind: abi.EntryWorkflow, Name: run.Entry, Input: run.Input, Info: about(known, run.Digest, 0), Args: []string{argv0(run)}, Limits: pin.Limits},
 		log:   func(int32, string, string) {}}
 	x.m.limits = pin.Limits
 	return x

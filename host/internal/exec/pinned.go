@@ -16,6 +16,24 @@ type pinned struct {
 	// Pipeline is the version of what is done to modules, which decides what a guest pays in gas and call depth.
 	Pipeline int        `json:"pipeline"`
 	Limits   abi.Limits `json:"limits"`
+	// Origin is of a run that was forked: the first run that its entries come from.
+	Origin *origin `json:"origin,omitempty"`
+}
+
+// origin is what a guest knows of the run that it is, and what its random numbers are made from. A run that was forked keeps
+// the other's, for its entries say what was done with them.
+type origin struct {
+	Run string `json:"run"`
+	Key string `json:"key,omitempty"`
+}
+
+// as is the run as its guest knows it.
+func (p pinned) as(r journal.Run) journal.Run {
+	if p.Origin != nil {
+		r.Key = p.Origin.Key
+		r.ID, _ = journal.ParseRunID(p.Origin.Run) // decodePinned has looked
+	}
+	return r
 }
 
 // firstPipeline is what journals were written under before entry 0 had Options.
@@ -58,6 +76,9 @@ func decodePinned(options []byte) (pinned, error) {
 	}
 	if err == nil {
 		err = p.Limits.Check()
+	}
+	if err == nil && p.Origin != nil {
+		_, err = journal.ParseRunID(p.Origin.Run)
 	}
 	if err != nil {
 		return p, fmt.Errorf("%w: options of entry 0: %w", errCorrupt, err)
