@@ -9,17 +9,13 @@ import (
 
 // TestHeader compiles and runs the checks. Clang is the compiler that makes modules, so it is the one that is asked here.
 func TestHeader(t *testing.T) {
-	for _, optimised := range []string{"-O0", "-O2"} {
-		t.Run(optimised, func(t *testing.T) {
-			program := filepath.Join(t.TempDir(), "check")
-			args := []string{optimised, "-std=c++20", "-fno-exceptions", "-fno-rtti", "-Wall", "-Wextra", "-Werror", "-I.", "-I../c", "-I../c/test", "-I../../abi",
-				"-o", program, "test/check.cpp"}
-			if out, err := exec.Command("clang++", args...).CombinedOutput(); err != nil {
-				t.Fatalf("clang++: %v\n%s", err, out)
-			}
-			if out, err := exec.Command(program).CombinedOutput(); err != nil {
-				t.Errorf("%v\n%s", err, out)
-			}
-		})
+	program := filepath.Join(t.TempDir(), "check")
+	args := []string{"-O1", "-std=c++20", "-fno-exceptions", "-fno-rtti", "-Wall", "-Wextra", "-Werror", "-I.", "-I../c", "-I../c/test", "-I../../abi",
+		"-o", program, "test/check.cpp"}
+	if out, err := exec.Command("clang++", args...).CombinedOutput(); err != nil {
+		t.Fatalf("clang++: %v\n%s", err, out)
+	}
+	if out, err := exec.Command(program).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -212,6 +212,72 @@ pub fn child(comptime Out: type, workflow: []const u8, in: anytype, options: []c
     return .{ .handle = abi.child(workflow.ptr, workflow.len, payload.ptr, payload.len, options.ptr, options.len) };
 }
 
+pub const Header = struct { name: []const u8, value: []const u8 };
+
+/// The method is GET by default, or POST when there is a body, which may be any bytes.
+pub const HttpRequest = struct { url: []const u8, method: []const u8 = "", headers: []const Header = &.{}, body: ?[]const u8 = null };
+
+/// What came back; headers is an object with names in lower case.
+pub const HttpResponse = struct {
+    status: u16,
+    headers: ?Json = null,
+    body: []const u8 = "",
+
+    /// Fails with code http_status when the status is 400 or more; worth another attempt for 408 and 5xx only.
+    pub fn check(self: HttpResponse) Error!void {
+        if (self.status < 400) return;
+        const start = self.body[0..@min(self.body.len, 4096)];
+        return fail(.{
+            .code = "http_status",
+            .message = std.fmt.allocPrint(allocator, "the server answered with status {d}", .{self.status}) catch exhausted(),
+            .retryable = if (self.status < 500 and self.status != 408) false else null,
+            .details = .{ .text = encode(.{ .status = self.status, .body = if (std.unicode.utf8ValidateSlice(start)) start else "" }) },
+        });
+    }
+};
+
+/// One exchange by the host, which sends an Idempotency-Key that is the same in every attempt. docs/EFFECTS.md says what it refuses and
+/// how requests fail.
+pub fn http(r: HttpRequest, options: Options) struct {
+    handle: i32,
+
+    pub fn get(self: @This()) Error!HttpResponse {
+        const Wire = struct { status: u16, headers: ?Json = null, body: []const u8 = "", body_base64: ?[]const u8 = null };
+        const wire = try (Request(Wire){ .handle = self.handle }).get();
+        var response = HttpResponse{ .status = wire.status, .headers = wire.headers, .body = wire.body };
+        if (wire.body_base64) |packed_body| {
+            const decoder = std.base64.standard.Decoder;
+            const n = decoder.calcSizeForSlice(packed_body) catch return notBase64();
+            const bytes = allocator.alloc(u8, n) catch exhausted();
+            decoder.decode(bytes, packed_body) catch return notBase64();
+            response.body = bytes;
+        }
+        return response;
+    }
+} {
+    var headers = std.json.ArrayHashMap([]const u8){};
+    for (r.headers) |h| headers.map.put(allocator, h.name, h.value) catch exhausted();
+    const body = r.body orelse "";
+    const text = std.unicode.utf8ValidateSlice(body);
+    const input = .{
+        .method = if (r.method.len > 0) r.method else if (r.body != null) "POST" else "GET",
+        .url = r.url,
+        .headers = headers,
+        .body = if (text) r.body else null,
+        .body_base64 = if (text) null else base64(body),
+    };
+    return .{ .handle = effect(Json, "http.request", input, options).handle };
+}
+
+fn base64(bytes: []const u8) ?[]const u8 {
+    const encoder = std.base64.standard.Encoder;
+    return encoder.encode(allocator.alloc(u8, encoder.calcSize(bytes.len)) catch exhausted(), bytes);
+}
+
+fn notBase64() Error {
+    return fail(.{ .code = "invalid_output", .message = "the body of the response is no base64", .retryable = false });
+}
+
 pub fn timer(nanoseconds: i64) Request(void) {
     return .{ .handle = abi.timer(nanoseconds) };
 }

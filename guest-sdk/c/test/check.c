@@ -1,6 +1,7 @@
 /* Tests of reprise.h as a program of this machine, on the host of host.h. It says what failed and returns how much did. */
 #define REPRISE_IMPLEMENTATION
 #include "reprise.h"
+#include "reprise_http.h"
 
 #include <math.h>
 
@@ -159,6 +160,49 @@ static void test_waiting(void) {
 	TEXT(rp_text(rp_last_failure()->message), "plain text");
 }
 
+static void test_http(void) {
+	static const char *const headers[] = {"Accept", "text/plain", NULL};
+	NEW(1, 1);
+	host.payload[1] = "{\"status\":404,\"headers\":{\"via\":\"x\"},\"body\":\"not\\u0020here\"}";
+	rp_handle h = rp_http((rp_http_request){.url = "http://h/", .headers = headers}, NULL);
+	TEXT(rp_text(host.asked), "{\"method\":\"GET\",\"url\":\"http://h/\",\"headers\":{\"Accept\":\"text/plain\"}}");
+	rp_http_response r;
+	NUMBER(rp_http_get(h, &r), RP_OK);
+	NUMBER(r.status, 404);
+	TEXT(rp_field(r.headers, "via"), "\"x\"");
+	TEXT(r.body, "not here");
+	NUMBER(rp_http_check(&r), RP_FAILED);
+	TEXT(rp_last_failure()->details, "{\"status\":404,\"body\":\"not here\"}");
+	NUMBER(rp_last_failure()->retryable, RP_NO_RETRY);
+	rp_http_free(&r);
+
+	static const char *const packed[] = {"", "/w==", "//8=", "////", "AP8ATQ=="}, bytes[] = "\xff\xff\xff";
+	for (size_t n = 0; n < 5; n++) { /* what is no text, in both directions */
+		char payload[64];
+		rp_bytes body = {n < 4 ? bytes : "\0\xff\0M", n};
+		NEW(1, 1);
+		h = rp_http((rp_http_request){.url = "u", .body = body}, NULL);
+		rp_bytes asked = rp_field(rp_text(host.asked), n ? "body_base64" : "body"), text;
+		NUMBER(rp_to_string(asked, &text), true);
+		TEXT(text, packed[n]);
+		snprintf(payload, sizeof payload, "{\"status\":200,\"body_base64\":\"%s\"}", packed[n]);
+		host.payload[1] = payload;
+		NUMBER(rp_http_get(h, &r), RP_OK);
+		NUMBER(r.body.len == n && memcmp(r.body.data, body.data, n) == 0, true);
+		NUMBER(rp_http_check(&r), RP_OK);
+		rp_http_free(&r);
+	}
+	static const char *const wrong[] = {"{}", "[]", "{\"status\":200,\"body_base64\":\"a\"}", "{\"status\":200,\"body_base64\":\"a*bc\"}", "7"};
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		NEW(1, 1);
+		h = rp_http((rp_http_request){.url = "u"}, NULL);
+		host.payload[1] = wrong[i];
+		NUMBER(rp_http_get(h, &r), RP_FAILED);
+		TEXT(rp_text(rp_last_failure()->code), "invalid_output");
+		rp_http_free(&r);
+	}
+}
+
 static void enter(int kind, const char *entry, const char *input, int32_t want) {
 	host.kind = kind, host.entry = entry, host.input = input;
 	NUMBER(rp_run(), want);
@@ -194,6 +238,7 @@ int main(void) {
 	test_numbers();
 	test_requests();
 	test_waiting();
+	test_http();
 	test_entering();
 	return failures > 100 ? 100 : failures;
 }

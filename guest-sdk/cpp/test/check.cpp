@@ -1,6 +1,7 @@
 // Tests of reprise.hpp as a program of this machine, on the host of the C SDK's tests.
 #define REPRISE_IMPLEMENTATION
 #include "reprise.hpp"
+#include "reprise_http.hpp"
 
 #include "host.h"
 
@@ -91,7 +92,15 @@ static task<> undo() {
 static result<std::int64_t> doubled(std::int64_t v) { return 2 * v; }
 static task<int> forwarded() { return activity<int>("refused", 1); }
 
-RP_MODULE(REPRISE_WORKFLOW("both", both), REPRISE_WORKFLOW("mixed", mixed), REPRISE_WORKFLOW("quickest", quickest),
+static task<std::string> fetch() {
+	http_request q{.url = "http://h/", .headers = {{"A", "b"}}, .body = "\xff"};
+	auto r = co_await http(q);
+	if (!r) co_return r.error();
+	if (auto good = r->check(); !good) co_return good.error();
+	co_return r->body + r->headers["via"].as<std::string>().value_or("");
+}
+
+RP_MODULE(REPRISE_WORKFLOW("fetch", fetch), REPRISE_WORKFLOW("both", both), REPRISE_WORKFLOW("mixed", mixed), REPRISE_WORKFLOW("quickest", quickest),
           REPRISE_WORKFLOW("undo", undo), REPRISE_WORKFLOW("forwarded", forwarded), REPRISE_ACTIVITY("doubled", doubled));
 
 // ---- Tests ----
@@ -150,9 +159,22 @@ static void test_entering() {
 	NUMBER(strstr(host.failure, "\"invalid_output\"") != nullptr, true);
 }
 
+static void test_http() {
+	fresh(1, 1);
+	host.payload[1] = R"({"status":200,"headers":{"via":"x"},"body":"text "})";
+	enter("fetch", "", 0);
+	TEXT(rp_text(host.asked), R"({"method":"POST","url":"http://h/","headers":{"A":"b"},"body_base64":"/w=="})");
+	TEXT(rp_text(host.output), "\"text x\"");
+	fresh(1, 1);
+	host.payload[1] = R"({"status":500,"body":"oh"})";
+	enter("fetch", "", 1);
+	TEXT(rp_text(host.failure), R"({"code":"http_status","message":"the server answered with status 500","details":{"status":500,"body":"oh"}})");
+}
+
 int main() {
 	test_codec();
 	test_tasks();
 	test_entering();
+	test_http();
 	return failures > 100 ? 100 : failures;
 }
