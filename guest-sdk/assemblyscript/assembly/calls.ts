@@ -1,9 +1,8 @@
 import * as host from "./host";
-import { encode } from "./convert";
+import { encode, zero } from "./convert";
 import { Options } from "./options";
 import { Request } from "./request";
 import { ok, Result } from "./result";
-import { zero } from "./convert";
 import { Value } from "./value";
 
 /** Asks for an activity: a function that is run in a fresh instance, at least once, and retried by policy. */

@@ -14,7 +14,7 @@ export { activity, child, continueAsNew, effect, signal, sleep, timer } from "./
 export { decode, encode, Fields, takeMismatch } from "./convert";
 export { Failure } from "./failure";
 export { HttpRequest, HttpResponse } from "./http";
-export { defineActivity, reprise_run, workflow } from "./module";
+export { defineActivity, query, reprise_query, reprise_run, workflow } from "./module";
 export { HOUR, MILLISECOND, MINUTE, Options, SECOND } from "./options";
 export { isCancelled, Pending, Request, waitAll, waitAny } from "./request";
 export { fail, ok, Result } from "./result";

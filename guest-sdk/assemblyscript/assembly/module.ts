@@ -28,13 +28,19 @@ class Typed<In, Out> extends Handler {
   }
 }
 
-const workflows: Array<Handler> = [], activities: Array<Handler> = [];
+const workflows: Array<Handler> = [], activities: Array<Handler> = [], queries: Array<Handler> = [];
 
 /** Registers a workflow under a name. Call it at the top of the program. */
 export function workflow<In, Out>(name: string, f: (input: In) => Result<Out>): void { add(workflows, new Typed<In, Out>(name, f)); }
 
 /** Registers an activity under a name. Call it at the top of the program. */
 export function defineActivity<In, Out>(name: string, f: (input: In) => Result<Out>): void { add(activities, new Typed<In, Out>(name, f)); }
+
+/**
+ * Registers a query under a name, which is answered by a copy of a run that waits: the function finds what the workflow left in variables of
+ * the program, and may ask for nothing. Call it at the top of the program, and export reprise_query.
+ */
+export function query<In, Out>(name: string, f: (input: In) => Result<Out>): void { add(queries, new Typed<In, Out>(name, f)); }
 
 function add(to: Array<Handler>, handler: Handler): void {
   assert(find(to, handler.name) == null, "two functions are registered as " + handler.name);
@@ -59,15 +65,18 @@ export function reprise_run(): i32 {
     return 0;
   }
   if (kind != host.WORKFLOW && kind != host.ACTIVITY) return failed(new Failure("error", "this SDK knows no entry of kind " + kind.toString()).notRetryable());
-  const handlers = kind == host.WORKFLOW ? workflows : activities;
+  host.cancelHandle();
+  return kind == host.WORKFLOW ? enter(workflows, "workflow") : enter(activities, "activity");
+}
+
+/** The entry that the host calls in a copy of a run, for a query. A program that has queries exports it. */
+export function reprise_query(): i32 { return enter(queries, "query"); }
+
+function enter(handlers: Array<Handler>, what: string): i32 {
   const name = host.entry();
   const handler = name == "" && handlers.length == 1 ? handlers[0] : find(handlers, name);
-  if (handler == null) {
-    const what = kind == host.WORKFLOW ? "workflow" : "activity";
-    return failed(new Failure("unknown_" + what, "this module has no " + what + " \"" + name + "\"; it has " + names(handlers).join(", ")).notRetryable());
-  }
-  host.cancelHandle();
-  return handler.run(host.input());
+  if (handler != null) return handler.run(host.input());
+  return failed(new Failure("unknown_" + what, "this module has no " + what + " \"" + name + "\"; it has " + names(handlers).join(", ")).notRetryable());
 }
 
 function names(handlers: Array<Handler>): Array<string> {
