@@ -45,7 +45,8 @@ test: deps build engine guests ## install what is missing, then every test, with
 	node .cache/engine/current/node_modules/typescript/bin/tsc -p guest-sdk/ts
 	go test -count=1 -timeout $(TIMEOUT) ./...
 	cd guest-sdk/go && go vet ./... && go test -count=1 -timeout $(TIMEOUT) ./...
-	cd bench && go vet ./...
+	cd bench && go vet ./... && go test -count=1 -timeout $(TIMEOUT) ./...
+	cd bench/harness && go vet ./... && go test -count=1 -timeout $(TIMEOUT) ./...
 	CGO_ENABLED=1 go test -race -count=1 -timeout $(TIMEOUT) $$(go list ./... | grep -vE '/internal/(attack|soak|parked)$$')
 
 .PHONY: soak
@@ -94,8 +95,8 @@ fixtures-guests: ## rebuild testdata/guests/*/*.wasm from their C and Rust (need
 	@chmod 644 testdata/guests/*/*.wasm
 
 .PHONY: bench-quick
-bench-quick: ## Reprise beside the bare database, within a minute, as JSON lines
-	cd bench && go run . quick
+bench-quick: ## Reprise beside the bare database and other systems, in about a minute, as JSON lines
+	cd bench && go build -o .cache/bench . && .cache/bench quick
 
 .PHONY: bench-engine
 bench-engine: ## measure guests and instances on this machine, rewrite the figures of docs/PERFORMANCE.md (3 minutes, 6 GB)

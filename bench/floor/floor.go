@@ -4,6 +4,7 @@ package floor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -45,6 +46,19 @@ const Writers = 2
 // most bounds the writes of one group.
 const most = 1024
 
+// The variants of the floor.
+const (
+	Grouped = "grouped"
+	Indexed = "indexed" // grouped
+	Naive   = "naive"   // each write is a transaction
+)
+
+// Open is a harness.Open.
+func Open(ctx context.Context, o harness.Options) (harness.System, harness.Hello, error) {
+	f, err := New(ctx, o.DSN, o.Variant != Naive, o.Variant == Indexed)
+	return f, harness.Hello{System: "floor", Settings: o.Variant}, err
+}
+
 // New makes the tables. grouped says that writes of many workflows share a transaction; indexed that the server is kept from
 // reading tables whole, which it does by itself for results: of tables that are seconds old it has no statistics.
 func New(ctx context.Context, dsn string, grouped, indexed bool) (*Floor, error) {
@@ -75,17 +89,35 @@ func New(ctx context.Context, dsn string, grouped, indexed bool) (*Floor, error)
 }
 
 // Run is part of harness.System.
-func (f *Floor) Run(ctx context.Context, steps int) error {
+func (f *Floor) Run(ctx context.Context, w harness.Work) error {
 	run := uuid.New()
 	if err := f.write(ctx, write{kind: start, run: run}); err != nil {
 		return err
 	}
-	for i := range steps {
-		if err := f.write(ctx, write{kind: step, run: run, seq: int32(i)}); err != nil {
-			return err
-		}
+	if err := f.steps(ctx, run, w); err != nil {
+		return err
 	}
 	return f.write(ctx, write{kind: finish, run: run})
+}
+
+func (f *Floor) steps(ctx context.Context, run uuid.UUID, w harness.Work) error {
+	if !w.Parallel {
+		for i := range w.Steps {
+			if err := f.write(ctx, write{kind: step, run: run, seq: int32(i)}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	errs := make(chan error, w.Steps)
+	for i := range w.Steps {
+		go func() { errs <- f.write(ctx, write{kind: step, run: run, seq: int32(i)}) }()
+	}
+	var err error
+	for range w.Steps {
+		err = errors.Join(err, <-errs)
+	}
+	return err
 }
 
 // Close is part of harness.System.
@@ -104,7 +136,7 @@ func (f *Floor) write(ctx context.Context, w write) error {
 	}
 	w.done = make(chan error, 1)
 	f.jobs <- w
-	return <-w.done
+	return <-w.done // within milliseconds, whatever ctx says
 }
 
 func (f *Floor) writer() {

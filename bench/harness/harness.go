@@ -1,99 +1,174 @@
 // Package harness measures systems that run workflows, all in the same way: a fixed number of workflows is in flight, and
-// when one has its result the next is started. It knows no system; the programs of folder bench call it.
+// when one has its result the next is started. Each system is a program of its own that calls Main; whoever measures starts
+// it with Start and sends it cells. It knows no system, and has a module of its own so that a peer's program depends on
+// nothing of Reprise.
 package harness
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
-// Payload is what every step returns: 100 bytes.
+// Payload is what every step and every workflow returns: 100 bytes.
 var Payload = []byte("....5....|....5....|....5....|....5....|....5....|....5....|....5....|....5....|....5....|....5....|")
+
+// Work is what a workflow does.
+type Work struct {
+	// Steps do nothing and return Payload. The result of each is durable before the next one begins.
+	Steps int `json:"steps"`
+	// Parallel says that all steps are begun before the first is waited for.
+	Parallel bool `json:"parallel,omitempty"`
+}
 
 // System runs workflows.
 type System interface {
-	// Run starts a workflow of so many sequential steps that do nothing, and returns when it has its result. Each step's
-	// result and the workflow's are durable.
-	Run(ctx context.Context, steps int) error
-	// Close stops the system and removes what it left.
+	// Run starts a workflow and returns when it has its result, which is durable, or when ctx is done.
+	Run(ctx context.Context, w Work) error
+	// Close stops the system and removes what it left, workflows that are under way included.
 	Close() error
 }
 
 // Cell is what is measured at a time.
 type Cell struct {
-	Steps    int           // of each workflow, one after the other
-	InFlight int           // workflows at a time
-	Warm     time.Duration // before anything counts
-	For      time.Duration // that counts
+	Work
+	InFlight int `json:"in_flight"` // workflows at a time
+	// Seconds is how long workflows count whose ends fall into that time.
+	Seconds float64 `json:"seconds,omitempty"`
+	// Warm is how many seconds pass before, up to maxWarm times as many while fewer workflows have ended than are in flight. The
+	// first workflows have fewer steps, each another number: a system that serves all in turn would otherwise keep all at the
+	// same step, and end them all together, within a window or outside.
+	Warm float64 `json:"warm,omitempty"`
+	// Workflows, when not 0, is how many are run in all, instead of for a time.
+	Workflows int `json:"workflows,omitempty"`
 }
+
+const maxWarm = 5
 
 // Result is what a cell came to.
 type Result struct {
-	Workflows int64
-	Seconds   float64
+	Workflows int     `json:"workflows"` // that ended while it was measured
+	Seconds   float64 `json:"seconds"`
+	// WorkflowsS is Workflows a second.
+	WorkflowsS float64 `json:"workflows_per_s"`
 	// P50 and P99 are of the time from the start of a workflow to its result, in milliseconds.
-	P50, P99 float64
+	P50 float64 `json:"p50_ms"`
+	P99 float64 `json:"p99_ms"`
 }
 
-// WorkflowsPerSecond is the rate of workflows that have their result.
-func (r Result) WorkflowsPerSecond() float64 { return float64(r.Workflows) / r.Seconds }
-
-// StepsPerSecond is the rate of their steps.
-func (r Result) StepsPerSecond(c Cell) float64 { return r.WorkflowsPerSecond() * float64(c.Steps) }
+// StepsS is the rate of the steps of workflows that ended.
+func (r Result) StepsS(w Work) float64 { return r.WorkflowsS * float64(w.Steps) }
 
 // Measure runs a cell. The first workflow that fails ends it.
 func Measure(ctx context.Context, s System, c Cell) (Result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var counts atomic.Bool
-	var ended atomic.Bool
-	var mu sync.Mutex
-	var times []time.Duration
+	l := &loop{left: c.Workflows, bounded: c.Workflows > 0, turn: c.InFlight, turned: make(chan struct{})}
+	l.open = l.bounded
+	begun := time.Now()
 	var wg sync.WaitGroup
-	for range c.InFlight {
+	for i := range c.InFlight {
 		wg.Go(func() {
-			var mine []time.Duration
-			for !ended.Load() {
-				counted, start := counts.Load(), time.Now()
-				if err := s.Run(ctx, c.Steps); err != nil {
+			work := c.Work
+			if !l.bounded {
+				work.Steps = 1 + i*c.Steps/c.InFlight
+			}
+			for ; l.more(); work = c.Work {
+				start := time.Now()
+				err := s.Run(ctx, work)
+				if ctx.Err() != nil {
+					return
+				}
+				if err != nil {
 					cancel(err)
 					return
 				}
-				if counted && !ended.Load() {
-					mine = append(mine, time.Since(start))
-				}
+				l.ended(time.Since(start))
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			times = append(times, mine...)
 		})
 	}
-	sleep(ctx, c.Warm)
-	counts.Store(true)
-	start := time.Now()
-	sleep(ctx, c.For)
-	took := time.Since(start)
-	ended.Store(true)
+	if !l.bounded {
+		warm := time.Duration(c.Warm * float64(time.Second))
+		wait(ctx, time.After(warm), nil)
+		wait(ctx, time.After(warm*(maxWarm-1)), l.turned)
+		l.count(true)
+		begun = time.Now()
+		wait(ctx, time.After(time.Duration(c.Seconds*float64(time.Second))), nil)
+		l.count(false)
+	} else {
+		wg.Wait()
+	}
+	took := time.Since(begun)
+	cancel(errOver)
 	wg.Wait()
-	if err := context.Cause(ctx); err != nil {
+	if err := context.Cause(ctx); !errors.Is(err, errOver) {
 		return Result{}, err
 	}
-	if len(times) == 0 {
-		return Result{}, fmt.Errorf("no workflow of %d steps ended within %s", c.Steps, c.For)
-	}
-	slices.Sort(times)
-	return Result{Workflows: int64(len(times)), Seconds: took.Seconds(), P50: at(times, 50), P99: at(times, 99)}, nil
+	return l.result(took, c)
 }
 
-func sleep(ctx context.Context, d time.Duration) {
+// errOver says that workflows are under way that nobody waits for any longer.
+var errOver = errors.New("the measurement is over")
+
+func wait(ctx context.Context, enough <-chan time.Time, early <-chan struct{}) {
 	select {
-	case <-time.After(d):
+	case <-enough:
+	case <-early:
 	case <-ctx.Done():
 	}
+}
+
+// loop is what the goroutines of a measurement share.
+type loop struct {
+	mu      sync.Mutex
+	bounded bool
+	left    int // to start, when bounded
+	turn    int // ends until turned is closed
+	turned  chan struct{}
+	open    bool // ends count
+	times   []time.Duration
+}
+
+// more says whether another workflow is to be started.
+func (l *loop) more() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.bounded {
+		return true
+	}
+	l.left--
+	return l.left >= 0
+}
+
+func (l *loop) ended(took time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.turn--; l.turn == 0 {
+		close(l.turned)
+	}
+	if l.open {
+		l.times = append(l.times, took)
+	}
+}
+
+func (l *loop) count(open bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open = open
+}
+
+func (l *loop) result(took time.Duration, c Cell) (Result, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.times) == 0 {
+		return Result{}, fmt.Errorf("no workflow of %d steps ended within %s", c.Steps, took)
+	}
+	slices.Sort(l.times)
+	n := len(l.times)
+	return Result{Workflows: n, Seconds: took.Seconds(), WorkflowsS: float64(n) / took.Seconds(), P50: at(l.times, 50), P99: at(l.times, 99)}, nil
 }
 
 func at(sorted []time.Duration, percent int) float64 {

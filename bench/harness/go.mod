@@ -1,0 +1,3 @@
+module reprise/bench/harness
+
+go 1.26.0
