@@ -144,7 +144,7 @@ int64_t rp_now(void); /* nanoseconds since 1970, of the last thing seen; moves o
 uint64_t rp_random(void); /* the same numbers in every replay; not for secrets */
 rp_bytes rp_info(void);   /* the caller's: JSON with run, tenant, workflow, key, module, and attempt (from 1) in an activity */
 void rp_publish(const char *key, rp_bytes value); /* a value that readers of the run see */
-void rp_log(int level, const char *format, ...) __attribute__((format(printf, 2, 3))); /* REPRISE_LOG_INFO and so on; silent in replay */
+void rp_log(int level, const char *format, ...) __attribute__((format(printf, 2, 3))); /* REPRISE_LOG_INFO and so on, at most 1,023 bytes; silent in replay */
 int rp_continue_as_new(rp_bytes input); /* RP_OK: return it, and the run ends and its successor begins with input */
 
 #ifdef __cplusplus
@@ -414,7 +414,7 @@ uint64_t rp_random(void) {
 void rp_publish(const char *key, rp_bytes value) { reprise_publish(key, (int32_t)strlen(key), value.data, (int32_t)value.len); }
 
 void rp_log(int level, const char *format, ...) {
-	char line[1024]; /* what is longer is cut */
+	char line[1024];
 	va_list args;
 	va_start(args, format);
 	int n = vsnprintf(line, sizeof line, format, args);

@@ -417,7 +417,8 @@ template <class R> struct signature<R (*)()> {
 	static R call(R (*f)(), unit) { return f(); }
 };
 template <class R, class A> struct signature<R (*)(A)> {
-	using input = std::remove_cvref_t<A>;
+	static_assert(!std::is_reference_v<A>, "take the input by value: a coroutine outlives the call that begins it");
+	using input = std::remove_cv_t<A>;
 	static R call(R (*f)(A), input in) { return f(std::move(in)); }
 };
 
