@@ -109,7 +109,10 @@ impl<F: Future> Future for JoinAll<F> {
     type Output = Vec<F::Output>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let open = self.0.iter_mut().filter_map(|slot| (!slot.poll(cx)).then(|| ())).count();
+        let mut open = 0;
+        for slot in &mut self.0 {
+            open += usize::from(!slot.poll(cx));
+        }
         if open > 0 {
             return Poll::Pending;
         }

@@ -55,7 +55,7 @@
 //! # Without std
 //!
 //! Without the feature `std` the crate needs `alloc` only. The program then has an allocator and a panic handler of its own, which
-//! calls `panicked`.
+//! calls `panicked`; that takes Rust 1.68 or newer.
 #![cfg_attr(all(not(feature = "std"), target_arch = "wasm32"), no_std)]
 #![warn(missing_docs)]
 

@@ -271,7 +271,7 @@ impl Host {
 }
 
 std::thread_local! {
-    static HOST: RefCell<Option<Host>> = RefCell::new(None);
+    static HOST: RefCell<Option<Host>> = const { RefCell::new(None) };
 }
 
 /// Gives the host back to whom it belongs, after a panic too.
