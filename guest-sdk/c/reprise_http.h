@@ -71,6 +71,7 @@ static void rp__json_base64(rp_json *w, rp_bytes b) {
 static bool rp__from_base64(rp_bytes json, rp_bytes *bytes) {
 	rp_bytes text;
 	if (!rp_to_string(json, &text) || text.len % 4 != 0) {
+		rp_free(text);
 		bytes->data = NULL, bytes->len = 0;
 		return false;
 	}
