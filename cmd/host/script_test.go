@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -28,6 +29,7 @@ func TestMain(m *testing.M) {
 //	terminate            send SIGTERM to what runs in the background
 //	bytes FILE HEX       write bytes
 //	fill FILE N          write N times the letter x
+//	[raced] COMMAND      only with the race detector
 //	capture VAR          set a variable to the first line of stdout
 func TestScripts(t *testing.T) {
 	fixtures, err := filepath.Abs("../../testdata/wasm")
@@ -71,6 +73,12 @@ func TestScripts(t *testing.T) {
 			e.Setenv("NO_COLOR", "1")
 			e.Setenv("ZERO", "run_"+strings.Repeat("0", 32))
 			return nil
+		},
+		Condition: func(name string) (bool, error) {
+			if name != "raced" {
+				return false, fmt.Errorf("there is no condition %q", name)
+			}
+			return raced, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code": scriptCode, "bytes": scriptBytes, "fill": scriptFill, "capture": scriptCapture, "await": scriptAwait, "poll": scriptPoll, "terminate": scriptTerminate,
