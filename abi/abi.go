@@ -101,6 +101,10 @@ func ParseStatus(word string) (s Status, ok bool) {
 // CancelHandle is the handle of the run's own cancellation. Other handles are dense from 1.
 const CancelHandle int32 = 0
 
+// QueryHandle is what the completion descriptor gives in a copy of a run that is asked, once and before anything else: entry_kind, entry
+// and input are the query's then, and output or fail answers it. It cannot be asked for and has no status.
+const QueryHandle int32 = -2
+
 // CompletionFD is the descriptor that is readable when a handle completed: fd_read yields the
 // completed handles as little-endian i32, EAGAIN when none is left.
 const CompletionFD = 3

@@ -120,6 +120,8 @@ func pump(completions io.Reader, cancelHandle int32, cancelRun func()) {
 			handle := int32(binary.LittleEndian.Uint32(b))
 			if handle == cancelHandle {
 				cancelRun()
+			} else if handle == queryHandle {
+				go answerQuery()
 			} else if o := inFlight.take(handle); o != nil {
 				o.collect()
 			}

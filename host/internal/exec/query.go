@@ -46,9 +46,9 @@ func (t *Turner) Query(ctx context.Context, run journal.Run, name string, input 
 	}
 	t.counts.add(func(n *Counts) { n.Queries++ })
 	limits := x.pin.Limits
-	limits.Gas, limits.RunGas = queryGas, queryGas
-	end := q.Query(ctx, &asked{x, sandbox.Entry{Tenant: string(run.Tenant), Kind: abi.EntryQuery, Name: name, Input: input,
-		Info: x.entry.Info, Args: []string{name}, Limits: limits}}, f)
+	limits.Gas, limits.RunGas = queryGas, 0 // what the run has used is no part of it
+	end := q.Query(ctx, &asked{execution: x, entry: sandbox.Entry{Tenant: string(run.Tenant), Kind: abi.EntryQuery, Name: name, Input: input,
+		Info: x.entry.Info, Args: []string{name}, Limits: limits}, told: f.Kind != modules.FreezeGo, waits: f.Kind == modules.FreezeGo}, f)
 	return end.Output, end.Failure, end.Cause
 }
 
@@ -124,6 +124,8 @@ func frozenAt(end sandbox.Ending) (*sandbox.Frozen, error) {
 type asked struct {
 	*execution
 	entry sandbox.Entry
+	told  bool // the program knows by its descriptor that it is asked
+	waits bool // it may wait again, and is through then
 }
 
 var _ sandbox.World = (*asked)(nil)
@@ -136,8 +138,8 @@ func refused(function string) error {
 // Entry is part of sandbox.World.
 func (q *asked) Entry() sandbox.Entry { return q.entry }
 
-// Progress is part of sandbox.World.
-func (q *asked) Progress() int64 { return 0 }
+// Progress is part of sandbox.World: the query is a stretch of its own.
+func (q *asked) Progress() int64 { return -1 }
 
 // Replays is part of sandbox.World.
 func (q *asked) Replays() bool { return false }
@@ -158,11 +160,24 @@ func (q *asked) Start(r sandbox.Request) (int32, error) {
 	return 0, refused(function)
 }
 
+// Completed is part of sandbox.World.
+func (q *asked) Completed() bool { return !q.told }
+
+// Take is part of sandbox.World.
+func (q *asked) Take() (int32, bool) {
+	fresh := !q.told
+	q.told = true
+	return abi.QueryHandle, fresh
+}
+
 // Wait is part of sandbox.World.
 func (q *asked) Wait([]int32, int64, int) ([]int32, error) { return nil, refused("wait") }
 
 // Poll is part of sandbox.World.
 func (q *asked) Poll(sandbox.Poll) (completion, timedOut bool, err error) {
+	if q.waits {
+		return false, false, sandbox.ErrAnswered
+	}
 	return false, false, refused("poll_oneoff")
 }
 

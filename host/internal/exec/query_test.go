@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"reprise/abi"
 	"reprise/host/internal/sandbox"
@@ -102,11 +105,6 @@ func TestQueryWithoutAWait(t *testing.T) {
 	if _, _, err := h.turner.Query(t.Context(), h.snapshot(), "sum", nil); !errors.Is(err, sandbox.ErrNoQueries) {
 		t.Errorf("no query function: got %v, want ErrNoQueries", err)
 	}
-	g := tortured(t, Checkpoints{})
-	g.turn()
-	if _, _, err := g.turner.Query(t.Context(), g.snapshot(), "sum", nil); !errors.Is(err, sandbox.ErrNoQueries) {
-		t.Errorf("Go: got %v, want ErrNoQueries", err)
-	}
 }
 
 // TestQueryOfADamagedCheckpoint replays.
@@ -119,5 +117,73 @@ func TestQueryOfADamagedCheckpoint(t *testing.T) {
 	}
 	if n := h.turner.Counts().Fallbacks["query"]; n != 1 {
 		t.Errorf("got %d fallbacks, want 1", n)
+	}
+}
+
+// TestQueryOfAGoProgram asks at every wait: between goroutines that wait for timers, for effects and for each other, the answer is that of
+// the workflow's variables, and the run ends as one that nobody has asked.
+func TestQueryOfAGoProgram(t *testing.T) {
+	plain := tortured(t, Checkpoints{})
+	want := plain.drive()
+	plain.check(want, journal.Completed, string(want.Output))
+	for name, every := range map[string]int64{"replayed": 0, "from checkpoints": 5} {
+		t.Run(name, func(t *testing.T) {
+			h := tortured(t, Checkpoints{Every: every})
+			direct := 0 // waits in which the program has called wait itself
+			ask := func(query, input string) (string, *abi.Failure) {
+				t.Helper()
+				out, failure, err := h.turner.Query(t.Context(), h.snapshot(), query, []byte(input))
+				if errors.Is(err, sandbox.ErrNoQueries) {
+					direct++
+					return "", nil
+				}
+				if err != nil {
+					t.Fatalf("%s: %v", query, err)
+				}
+				return string(out), failure
+			}
+			said, waits := 0, 0
+			for h.turn(); h.snapshot().State == journal.Waiting; h.onward() {
+				waits++
+				before := h.digest()
+				out, failure := ask("said", "[]")
+				if out == "" && failure == nil {
+					continue
+				}
+				n, err := strconv.Atoi(out)
+				if failure != nil || err != nil || n < said {
+					t.Fatalf("wait %d: got %q, %v, want %d or more", waits, out, failure, said)
+				}
+				said = n
+				if more, _ := ask("said", `["a","b"]`); more != strconv.Itoa(n+2) {
+					t.Errorf("got %s, want %d", more, n+2)
+				}
+				if again, _ := ask("said", "[]"); again != out {
+					t.Errorf("got %s, want %s as before", again, out)
+				}
+				if waits == 9 {
+					if sum, failure := ask("goroutines", "100"); sum != "4950" {
+						t.Errorf("goroutines: got %s, %v", sum, failure)
+					}
+					for query, want := range map[string]string{"fails": "not_now: ask later", "panics": "panic: no", "effect": "abi_misuse: effect: a query",
+						"sleeps": "no_output: the program did not answer", "waits": "no_output: the program did not answer", "spins": "out_of_gas: ",
+						"other": "unknown_query: this run answers no query"} {
+						if out, failure := ask(query, ""); failure == nil || !strings.HasPrefix(failure.Error(), want) {
+							t.Errorf("%s: got %s, %v, want %s", query, out, failure, want)
+						}
+					}
+				}
+				if h.digest() != before {
+					t.Fatal("queries have changed what the store has of the run")
+				}
+			}
+			h.check(h.snapshot(), journal.Completed, string(want.Output))
+			if said == 0 || waits < 20 || direct == 0 || direct > waits/4 {
+				t.Errorf("got %d lines in %d waits, %d of them without an answer", said, waits, direct)
+			}
+			if diff := cmp.Diff(plain.store.entries, h.store.entries); diff != "" {
+				t.Errorf("entries (-not asked +asked):\n%s", diff)
+			}
+		})
 	}
 }

@@ -44,6 +44,7 @@ type instance struct {
 	freezing  *freezing // it is on its way out of its calls
 	thawing   *Frozen   // its code has not come back yet
 	asked     *Frozen   // a copy of it answers a query
+	asks      bool      // what is thawed is a copy that is asked
 	words     []uint64  // of its frames, that it has saved or not loaded yet
 	rewinds   bool      // it is on its way to the pending import, through its calls
 	restoring bool      // memory is given that it was admitted with
@@ -179,6 +180,8 @@ func (in *instance) ending(results []uint64, err error) Ending {
 		return in.failed(abi.NewFailure(abi.CodeMisuse, "%s", misuse.Error()), stack)
 	case errors.As(in.cause, &exhausted), errors.As(err, &exhausted):
 		return in.failed(abi.NewFailure(exhausted.Code, "%s", exhausted.Reason), stack)
+	case in.asks && errors.Is(in.cause, ErrAnswered):
+		return in.answered()
 	case in.cause != nil:
 		return Ending{Cause: in.cause, Stack: stack}
 	case in.exited && in.failureSet:

@@ -27,6 +27,7 @@ func main() { reprise.Main() }
 // Torture goes so many rounds and returns what it has seen.
 func Torture(ctx context.Context, rounds int) ([]string, error) {
 	t := &torture{ctx: ctx}
+	t.queries()
 	for round := range rounds {
 		t.goroutines(round)
 		t.deadline()
