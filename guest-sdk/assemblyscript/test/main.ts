@@ -1,6 +1,6 @@
 // Workflows that show what the SDK does with values and requests. sdk_test.go plays them.
 import {
-  activity, defineActivity, encode, fail, Failure, Fields, isCancelled, MILLISECOND, now, ok, Options, Pending, publish, query, Request, Result, SECOND,
+  activity, defineActivity, encode, fail, Failure, Fields, HttpRequest, isCancelled, MILLISECOND, now, ok, Options, Pending, publish, query, Request, Result, SECOND,
   signal, sleep, timer, Value, waitAny, workflow, Writer,
 } from "../assembly";
 
@@ -117,4 +117,11 @@ workflow<i32, i64>("many", (n: i32): Result<i64> => {
   let sum: i64 = 0;
   for (let i = 0; i < n; i++) sum += asked[i].wait().value;
   return ok<i64>(sum);
+});
+
+workflow<string, string>("http", (url: string): Result<string> => {
+  const sent = new HttpRequest("POST", url).header("X-Team", "one").json<Array<i32>>([1, 2]).send().wait();
+  if (!sent.ok) return sent.failed<string>();
+  const checked = sent.value.check();
+  return checked.ok ? ok<string>(checked.value.headers.get("a")!.text + " " + checked.value.body) : checked.failed<string>();
 });

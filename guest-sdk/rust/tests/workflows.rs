@@ -192,6 +192,26 @@ fn children_are_requests() {
 }
 
 #[test]
+fn requests_of_http_are_effects() {
+    async fn workflow(url: String) -> Result<Value> {
+        let request = reprise::http::post(url).header("X-Team", "one").json(vec![1, 2])?;
+        request.send().await?.check()?.decode()
+    }
+    let mut host = host();
+    host.effect("http.request", |input: Value| {
+        let status = if input.get("url") == Some(&"http://a".into()) { 200 } else { 404 };
+        let headers = Value::object([("content-type", "application/json")].map(|(k, v)| (k, v.into())));
+        Ok(Value::object([("status", status.into()), ("headers", headers), ("body", "{\"id\":7}".into())]))
+    });
+    assert_eq!(host.run(workflow, "http://a".to_string()), Ok(Value::object([("id", 7.into())])));
+    let headers = r#"{"X-Team":"one","Content-Type":"application/json"}"#;
+    let asked = format!(r#"effect http.request {{"method":"POST","url":"http://a","headers":{},"body":"[1,2]"}}"#, headers);
+    assert_eq!(host.asked(), [asked]);
+    let failure = host.run(workflow, "http://b".to_string()).unwrap_err();
+    assert_eq!((failure.code.as_str(), failure.retryable), ("http_status", Some(false)));
+}
+
+#[test]
 fn every_error_is_a_failure() {
     async fn workflow(text: String) -> Result<i64> {
         Ok(text.parse::<i64>()?)
