@@ -1,8 +1,9 @@
 import * as host from "./host";
 import { encode, zero } from "./convert";
+import { Failure } from "./failure";
 import { Options } from "./options";
 import { Request } from "./request";
-import { ok, Result } from "./result";
+import { fail, ok, Result } from "./result";
 import { Value } from "./value";
 
 /** Asks for an activity: a function that is run in a fresh instance, at least once, and retried by policy. */
@@ -15,9 +16,11 @@ export function effect<In, Out>(name: string, input: In, options: Options | null
   return new Request<Out>(host.effect(name, encode<In>(input), bytes(options)));
 }
 
-/** Starts a child run. A program that never does so needs no host that can. */
-export function child<In, Out>(workflow: string, input: In): Request<Out> {
-  return new Request<Out>(host.child(workflow, encode<In>(input), new ArrayBuffer(0)));
+/** Starts a child run, of this module or of another: a workflow's name or a digest. A program that never does so needs no host that can. */
+export function child<In, Out>(workflow: string, input: In, module: string = ""): Request<Out> {
+  const options = new Options();
+  options.module = module;
+  return new Request<Out>(host.child(workflow, encode<In>(input), bytes(module == "" ? null : options)));
 }
 
 /** The payload of the next signal of a name. Those that came before count; each is delivered once, in order of arrival. */
@@ -35,8 +38,9 @@ let continued: bool = false;
 /** Whether the run has a successor. */
 export function hasSuccessor(): bool { return continued; }
 
-/** Has the run end, and starts its successor, the same workflow with another input. Return what this returns. */
+/** Has the run end, and starts its successor, the same workflow with another input. Return what this returns. In an activity it is a failure. */
 export function continueAsNew<In, Out>(input: In): Result<Out> {
+  if (host.entryKind() != host.WORKFLOW) return fail<Out>(new Failure("error", "only a workflow can continue as new").notRetryable());
   host.continueAsNew(encode<In>(input));
   continued = true;
   return ok<Out>(zero<Out>());

@@ -1,5 +1,5 @@
 use crate::calls;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::json::ToJson;
 use crate::payload::{outcome, Decode, Encode};
 use crate::request::Request;
@@ -183,6 +183,7 @@ fn ask<I: Encode, O: Decode>(input: &I, make: impl FnOnce(&[u8]) -> i32) -> Requ
 /// A workflow, as others call it: as a child run of theirs.
 pub struct Workflow<I, O> {
     name: &'static str,
+    module: &'static str,
     types: PhantomData<fn(I) -> O>,
 }
 
@@ -197,7 +198,12 @@ impl<I, O> Copy for Workflow<I, O> {}
 impl<I, O> Workflow<I, O> {
     /// The workflow of a name.
     pub const fn new(name: &'static str) -> Workflow<I, O> {
-        Workflow { name, types: PhantomData }
+        Workflow { name, module: "", types: PhantomData }
+    }
+
+    /// The same of another module than the run's own: a workflow's name or a digest.
+    pub const fn of(self, module: &'static str) -> Workflow<I, O> {
+        Workflow { name: self.name, module, types: PhantomData }
     }
 
     pub(crate) fn name(&self) -> &'static str {
@@ -208,18 +214,17 @@ impl<I, O> Workflow<I, O> {
 impl<I: Encode, O: Decode> Workflow<I, O> {
     /// Starts a child run. A program that never does so needs no host that can.
     pub fn start(&self, input: impl Borrow<I>) -> Request<O> {
-        self.start_with(input, "")
-    }
-
-    /// Starts a child run with options of the contract, which are JSON; none when empty.
-    pub fn start_with(&self, input: impl Borrow<I>, options: &str) -> Request<O> {
-        ask(input.borrow(), |bytes| calls::child(self.name, bytes, options.as_bytes()))
+        let options = Options { module: self.module, ..Options::DEFAULT };
+        ask(input.borrow(), |bytes| calls::child(self.name, bytes, &options.encode()))
     }
 }
 
 /// Ends the run and starts its successor, the same workflow with another input and an empty journal. What comes after it in the
-/// program is not executed, and requests that are not done are given up.
+/// program is not executed, and requests that are not done are given up. In an activity it is a failure.
 pub async fn continue_as_new<I: Encode, T>(input: impl Borrow<I>) -> Result<T> {
+    if calls::entry_kind() != calls::WORKFLOW {
+        return Err(Failure::error("only a workflow can continue as new").not_retryable());
+    }
     calls::continue_as_new(&input.borrow().encode()?);
     crate::executor::state(|s| s.continued = true);
     Never(PhantomData).await
