@@ -209,6 +209,7 @@ func (h *Host) Stop(ctx context.Context) error {
 		wctx, cancel := context.WithTimeout(ctx, h.cfg.DrainTimeout)
 		h.turner.Wait(wctx)
 		cancel()
+		h.tellCheckpoints()
 		h.stopErr = errors.Join(err, h.engine.Close(context.WithoutCancel(ctx)))
 	})
 	return h.stopErr
@@ -230,6 +231,17 @@ type CheckpointCounts = exec.Counts
 
 // Checkpoints returns the counts, for metrics.
 func (h *Host) Checkpoints() CheckpointCounts { return h.turner.Counts() }
+
+// tellCheckpoints says once what became of checkpoints, when there were any.
+func (h *Host) tellCheckpoints() {
+	c := h.turner.Counts()
+	if c.Written+c.Thawed+c.Evicted+c.Queries+c.Forked == 0 && len(c.Fallbacks) == 0 {
+		return
+	}
+	h.cfg.Logger.Info("checkpoints", "written", c.Written, "written_bytes", c.WrittenBytes, "freezing", c.Freezing, "thawed", c.Thawed, "thawed_bytes", c.ThawedBytes,
+		"opening", c.Opening, "entries_skipped", c.Skipped, "verified", c.Verified, "different", c.Different, "verifying", c.Verifying, "evicted", c.Evicted,
+		"evicted_bytes", c.EvictedBytes, "returned", c.Returned, "queries", c.Queries, "asking", c.Asking, "forked", c.Forked, "forked_thawed", c.ForkedThawed, "fallbacks", c.Fallbacks)
+}
 
 // Nodes lists the hosts that share the journal.
 func (h *Host) Nodes(ctx context.Context) ([]journal.Node, error) { return h.cfg.Store.ListNodes(ctx) }

@@ -142,7 +142,7 @@ func (u *Turn) saved(rec *recorder, mod program) *saved {
 		u.distrust("unusable", err)
 		return nil
 	}
-	if u.t.counts.opened(s.seq, time.Since(begin), u.t.cfg.Checkpoints.Verify) && !u.verified(rec, mod, s) {
+	if u.t.counts.opened(s.seq, s.packed, time.Since(begin), u.t.cfg.Checkpoints.Verify) && !u.verified(rec, mod, s) {
 		return nil
 	}
 	return s
@@ -195,7 +195,9 @@ func doubtful(err error) bool {
 // verified replays the run beside up to where its checkpoint stands and compares. When the two are not the same, the
 // replay is right.
 func (u *Turn) verified(rec *recorder, mod program, s *saved) bool {
+	begin := time.Now()
 	different, err := u.differs(rec, mod, s)
+	u.t.counts.add(func(n *Counts) { n.Verifying += time.Since(begin) })
 	switch {
 	case err != nil && rec.ctx.Err() != nil:
 		return true // the turn will see it

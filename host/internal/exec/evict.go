@@ -68,6 +68,7 @@ func (u *Turn) outside(x *execution, end sandbox.Ending) (*sandbox.Frozen, error
 	if err != nil {
 		return nil, err
 	}
+	u.t.counts.add(func(n *Counts) { n.Returned++ })
 	return u.t.unpack(kept)
 }
 

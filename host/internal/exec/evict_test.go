@@ -87,7 +87,7 @@ func TestEvictedInFlight(t *testing.T) {
 		h.store.mu.Unlock()
 		turn = h.turner.Open(h.store.claim())
 		turn.Run(t.Context())
-		evicted = h.turner.Counts().Evicted
+		evicted = h.turner.Counts().Returned
 	}
 	got := h.snapshot()
 	h.check(got, journal.Completed, string(want.Output))

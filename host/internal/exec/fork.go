@@ -55,7 +55,15 @@ func (t *Turner) Fork(ctx context.Context, run journal.Run, id journal.RunID, en
 			t.cfg.Logger.Debug("a fork has no checkpoint", "run", run.ID.String(), "error", err)
 		}
 	}
-	return f, ctx.Err()
+	if err := ctx.Err(); err != nil {
+		return f, err
+	}
+	t.counts.add(func(n *Counts) {
+		if n.Forked++; f.Checkpoint != nil {
+			n.ForkedThawed++
+		}
+	})
+	return f, nil
 }
 
 // entry reads one.

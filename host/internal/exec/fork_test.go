@@ -86,12 +86,15 @@ func TestForkFromCheckpoint(t *testing.T) {
 			t.Fatalf("got checkpoint %v, want one at %d", f.Checkpoint, r.CheckpointSeq)
 		}
 		h.check(h.drive(), journal.Completed, string(want.Output))
-		if c := h.turner.Counts(); c.Thawed == 0 || c.Verified != c.Thawed || c.Different != 0 || len(c.Fallbacks) > 0 {
+		if c := h.turner.Counts(); c.Thawed == 0 || c.Verified != c.Thawed || c.Different != 0 || c.ThawedBytes == 0 || c.Verifying <= 0 || len(c.Fallbacks) > 0 {
 			t.Errorf("got %+v, want a copy that goes on from a checkpoint that is what a replay gives", c)
 		}
 	}
 	if f, err := open.turner.Fork(t.Context(), r, journal.RunID{9}, r.CheckpointSeq-1); err != nil || f.Checkpoint != nil {
 		t.Errorf("before the checkpoint: got %v, %v, want none", f.Checkpoint, err)
+	}
+	if c := open.turner.Counts(); c.Forked != 3 || c.ForkedThawed != 2 {
+		t.Errorf("got %d forks counted, %d with a checkpoint, want 3 and 2", c.Forked, c.ForkedThawed)
 	}
 	if diff := cmp.Diff(before, open.digest()); diff != "" {
 		t.Error("forking has changed the run")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"reprise/abi"
 	"reprise/host/internal/sandbox"
@@ -40,6 +41,8 @@ func (t *Turner) Query(ctx context.Context, run journal.Run, name string, input 
 	if err := q.Queryable(); err != nil {
 		return nil, nil, err
 	}
+	begin := time.Now()
+	defer func() { t.counts.add(func(n *Counts) { n.Asking += time.Since(begin) }) }()
 	x, f, err := t.copyOf(ctx, run, mod)
 	if err != nil {
 		return nil, nil, err

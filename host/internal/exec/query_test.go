@@ -83,7 +83,7 @@ func TestQuery(t *testing.T) {
 			if after := h.digest(); after != before {
 				t.Error("queries have changed what the store has of the run")
 			}
-			if n := h.turner.Counts(); len(n.Fallbacks) > 0 || n.Queries != 15 {
+			if n := h.turner.Counts(); len(n.Fallbacks) > 0 || n.Queries != 15 || n.Asking <= 0 {
 				t.Errorf("got %+v, want 15 queries", n)
 			}
 			h.store.arrive(journal.Arrival{ID: "signal:last", Kind: journal.ArrivalSignal, Op: journal.NoOp, Name: "add", Payload: []byte("970")})
