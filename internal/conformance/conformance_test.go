@@ -70,12 +70,16 @@ func (s *stage) killed(calm map[string]outcome) {
 		p program
 		c cut
 	}
+	deaths := []death{lost, unanswered, stolen}
+	if raceDetector { // an owner that is not told runs beside the one that took over
+		deaths = []death{stolen}
+	}
 	var attempts []attempt
 	for _, p := range runnable() {
 		attempts = append(attempts, attempt{p, cut{stolen, 0}})
 		attempts = append(attempts, attempt{p, cut{unanswered, always}})
 		for at := range calm[p.name+p.input].Commits {
-			for _, how := range []death{lost, unanswered, stolen} {
+			for _, how := range deaths {
 				attempts = append(attempts, attempt{p, cut{how, at + 1}})
 			}
 		}
