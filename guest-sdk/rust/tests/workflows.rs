@@ -263,3 +263,9 @@ mod module {
         assert_eq!(host().ask_query(&module, "other", b"").unwrap_err().code, "unknown_query");
     }
 }
+
+#[test]
+fn the_version_is_that_of_the_crate() {
+    let line = format!("version = \"{}\"\n", reprise::VERSION);
+    assert!(include_str!("../Cargo.toml").contains(&line));
+}
