@@ -75,6 +75,7 @@ enum {
 #define REPRISE_MAX_RUN_GAS 10000000000000LL
 #define REPRISE_MAX_ACTIVITY_GAS 200000000000LL
 #define REPRISE_MAX_DEPTH 20000
+#define REPRISE_MAX_CHILD_DEPTH 16
 #define REPRISE_MAX_DURATION 3153600000000000000LL
 
 /* Entry */
@@ -84,10 +85,12 @@ REPRISE_IMPORT("info") extern int32_t reprise_info(void *ptr, int32_t cap);
 REPRISE_IMPORT("input") extern int32_t reprise_input(void *ptr, int32_t cap);
 REPRISE_IMPORT("output") extern void reprise_output(const void *ptr, int32_t len);
 REPRISE_IMPORT("fail") extern void reprise_fail(const void *ptr, int32_t len);
+REPRISE_IMPORT("continue_as_new") extern void reprise_continue_as_new(const void *ptr, int32_t len);
 
 /* Requests */
 REPRISE_IMPORT("effect") extern int32_t reprise_effect(const void *name, int32_t name_len, const void *in, int32_t in_len, const void *opts, int32_t opts_len);
 REPRISE_IMPORT("activity") extern int32_t reprise_activity(const void *name, int32_t name_len, const void *in, int32_t in_len, const void *opts, int32_t opts_len);
+REPRISE_IMPORT("child") extern int32_t reprise_child(const void *name, int32_t name_len, const void *in, int32_t in_len, const void *opts, int32_t opts_len);
 REPRISE_IMPORT("timer") extern int32_t reprise_timer(int64_t nanoseconds);
 REPRISE_IMPORT("signal") extern int32_t reprise_signal(const void *name, int32_t name_len);
 
@@ -110,7 +113,7 @@ REPRISE_IMPORT("publish") extern void reprise_publish(const void *key, int32_t k
 
 /*
  * Specified, but not implemented by the host yet; a module that imports one is refused:
- * continue_as_new child promise patched reply
+ * promise patched reply
  */
 
 #ifdef __cplusplus

@@ -22,6 +22,7 @@ const (
 	CodeMisuse        = "abi_misuse"        // a call that the contract forbids
 	CodeOutOfGas      = "out_of_gas"        // the guest computed for too long without waiting
 	CodeCallDepth     = "call_depth"        // the guest's calls are nested too deep
+	CodeChildDepth    = "child_depth"       // child runs are nested too deep
 	CodeMemory        = "memory_limit"      // the module begins with more memory than the run may have
 	CodeDeadlock      = "deadlock"          // the guest waits and nothing is pending that could wake it
 	CodeCancelled     = "cancelled"         // the run was cancelled
@@ -31,7 +32,7 @@ const (
 	CodeTooMany       = "too_many_pending"  // a request while as many handles are pending as may be
 	CodePendingLarge  = "pending_too_large" // a request, or an outcome, while the handles hold as many bytes as they may; drop some
 	CodeUnknownEffect = "unknown_effect"    // no handler of that name, or not granted
-	CodeUnknownModule = "unknown_module"    // the options of an activity name a module that is not there, or cannot be run
+	CodeUnknownModule = "unknown_module"    // the options of an activity or child name a module that is not there, or cannot be run
 	CodeInternal      = "internal"          // the host failed; details are in its log, never in the payload
 	CodeFailed        = "failed"            // the guest failed with a payload that is not a failure object
 )

@@ -57,6 +57,8 @@ const (
 	MaxActivityGas = 200_000_000_000
 	// MaxDepth bounds nested calls; a function with many values takes more than one.
 	MaxDepth = 20_000
+	// MaxChildDepth bounds how deep child runs are nested, so that a run which starts itself comes to an end.
+	MaxChildDepth = 16
 )
 
 // MaxDuration bounds timer and wait durations in nanoseconds: 100 years. A longer one is clamped, so

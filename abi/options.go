@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Options are the options of effect and activity: one JSON object, or no bytes for the defaults.
+// Options are the options of effect, activity and child: one JSON object, or no bytes for the defaults.
 // Unknown fields are refused, so that a misspelt policy is not a silent default.
 type Options struct {
-	// Module names the module of an activity: a workflow name or a digest. Empty: the run's own.
+	// Module names the module of an activity or a child: a workflow name or a digest. Empty: the run's own.
 	Module string `json:"module,omitempty"`
 	// TimeoutMS bounds one attempt in milliseconds. 0: 30,000.
 	TimeoutMS int64 `json:"timeout_ms,omitempty"`
@@ -18,6 +18,8 @@ type Options struct {
 	TotalTimeoutMS int64 `json:"total_timeout_ms,omitempty"`
 	// Retry says how failures are retried. Absent: the effect's own default.
 	Retry *Retry `json:"retry,omitempty"`
+	// Abandon lets a child go on when the run that started it gives up its handle or ends. A child takes no option but module and this one.
+	Abandon bool `json:"abandon,omitempty"`
 }
 
 // Retry is a policy for failed attempts. The wait before attempt n+1 is
@@ -86,6 +88,17 @@ func DecodeOptions(b []byte) (Options, error) {
 		}
 	}
 	return o, nil
+}
+
+// CheckFor says which option a request that is a child, or is none, does not take.
+func (o Options) CheckFor(child bool) error {
+	switch {
+	case !child && o.Abandon:
+		return fmt.Errorf("options: abandon is for children only")
+	case child && (o.TimeoutMS != 0 || o.TotalTimeoutMS != 0 || o.Retry != nil):
+		return fmt.Errorf("options: a child takes no timeout_ms, total_timeout_ms and retry")
+	}
+	return nil
 }
 
 // Timeout is the bound of one attempt.

@@ -83,9 +83,10 @@ var Functions = []Function{
 	{Name: "fail", Family: "Entry", Params: i32s("ptr", "len"), Implemented: true,
 		Doc:      "Sets the failure, a JSON object {code, message, retryable?, details?}; other bytes become the message of code failed. The run fails when the entry returns, whatever it returns.",
 		Journals: "The terminal entry failed, or cancelled when the run's cancellation was delivered and code is cancelled.", Errors: "Traps when the bytes are outside memory or over the limit.", Limits: "At most 2 MiB."},
-	{Name: "continue_as_new", Family: "Entry", Params: i32s("ptr", "len"),
-		Doc:      "Ends this run and starts its successor with the given input.",
-		Journals: "The terminal entry continued.", Errors: inBytes, Limits: "At most 2 MiB."},
+	{Name: "continue_as_new", Family: "Entry", Params: i32s("ptr", "len"), Implemented: true,
+		Doc: "Ends this run when the entry returns success, and starts its successor with the given input: a run of the same workflow, key and parent with an empty journal, in the module that the workflow's name stands for then. " +
+			"The last call wins, and an output does not count beside it. Signals that were not delivered go over to it, and so does a cancellation that was not seen.",
+		Journals: "The terminal entry continued.", Errors: inBytes + " Traps in what is not a workflow.", Limits: "At most 2 MiB."},
 
 	{Name: "effect", Family: "Requests", Params: i32s("name_ptr", "name_len", "in_ptr", "in_len", "opts_ptr", "opts_len"), Results: retI32, Implemented: true,
 		Doc:      "Asks the host for an effect, for example http.request. Returns a handle at once; the effect leaves the host at the next wait, after every entry before it is durable.",
@@ -93,9 +94,10 @@ var Functions = []Function{
 	{Name: "activity", Family: "Requests", Params: i32s("name_ptr", "name_len", "in_ptr", "in_len", "opts_ptr", "opts_len"), Results: retI32, Implemented: true,
 		Doc:      "Runs an activity, guest code of this or another module, in a fresh instance, at least once, retried by the policy in the options.",
 		Journals: started, Errors: inBytes + " A payload or option that breaks a limit gives a handle that has already failed.", Limits: "As effect."},
-	{Name: "child", Family: "Requests", Params: i32s("name_ptr", "name_len", "in_ptr", "in_len", "opts_ptr", "opts_len"), Results: retI32,
-		Doc:      "Starts a child run.",
-		Journals: "child_started, then its completion.", Errors: inBytes, Limits: "As effect."},
+	{Name: "child", Family: "Requests", Params: i32s("name_ptr", "name_len", "in_ptr", "in_len", "opts_ptr", "opts_len"), Results: retI32, Implemented: true,
+		Doc: "Starts a child run of the named workflow, of this or another module, exactly once. It is a run of its own, with its own journal and limits; the handle completes with its output or failure, when its last successor has ended. " +
+			"Cancel and drop ask the child to end, and so does the end of this run, unless the options say abandon.",
+		Journals: started, Errors: inBytes + " A payload or option that breaks a limit gives a handle that has already failed, and so does a request of an activity.", Limits: "As effect."},
 	{Name: "timer", Family: "Requests", Params: []Param{{"nanoseconds", I64}}, Results: retI32, Implemented: true,
 		Doc:      "A durable timer. It is due that long after the guest's current time and fires at or after that by the database's clock. Negative counts as 0; more than 100 years as 100 years.",
 		Journals: started, Errors: "None.", Limits: "2,000 handles pending."},

@@ -56,6 +56,15 @@ type Run struct {
 	Digest         modules.Digest
 	Entry          string // workflow inside the module, "" for the only one
 	Input          []byte
+	// Parent is the run that started this one as a child, and ParentOp its handle there; the zero id and 0 without one.
+	Parent   RunID
+	ParentOp int32
+	// Depth is how many parents there are, one above the other.
+	Depth int
+	// Abandoned says that the run goes on when its parent ends.
+	Abandoned bool
+	// Successor is the run that goes on for one that is Continued; the zero id otherwise.
+	Successor RunID
 
 	State    State
 	Reason   string // why blocked or failed, one line: "code: text"
@@ -86,6 +95,7 @@ const (
 	KindStarted   Kind = "started"   // seq 0: the first turn began; Name is the entry, Request the input's SHA-256 as a JSON string, Options the pipeline and limits that bind the run
 	KindEffect    Kind = "effect"    // an effect's outcome became visible
 	KindActivity  Kind = "activity"  // an activity's outcome became visible
+	KindChild     Kind = "child"     // a child run's end became visible
 	KindTimer     Kind = "timer"     // a timer handle fired; Request is its due time as a JSON string
 	KindSignal    Kind = "signal"    // a signal was delivered; Name is the signal's name
 	KindCancel    Kind = "cancel"    // the run's cancellation became visible
@@ -94,11 +104,12 @@ const (
 	KindCompleted Kind = "completed" // terminal; Payload is the output
 	KindFailed    Kind = "failed"    // terminal; Payload is the failure
 	KindCancelled Kind = "cancelled" // terminal; Payload is the failure
+	KindContinued Kind = "continued" // terminal; Payload is the successor's input
 )
 
 // Terminal says whether an entry of this kind is a run's last.
 func (k Kind) Terminal() bool {
-	return k == KindCompleted || k == KindFailed || k == KindCancelled
+	return k == KindCompleted || k == KindFailed || k == KindCancelled || k == KindContinued
 }
 
 // NoOp is the Op of an entry that belongs to no handle.
@@ -140,6 +151,7 @@ const (
 	ArrivalCancel ArrivalKind = "cancel" // from outside; at most one a run
 	ArrivalDone   ArrivalKind = "done"   // an outcome that the guest has not looked at; from the owner
 	ArrivalRetry  ArrivalKind = "retry"  // an attempt failed and the next is due at RetryAt; from the owner
+	ArrivalChild  ArrivalKind = "child"  // a child run was started and its end is waited for; from the owner. The child's end makes it ArrivalDone
 )
 
 // Arrival is one row of a run's inbox. The guest sees it only when it has become an entry.
@@ -147,7 +159,7 @@ type Arrival struct {
 	ID      string // unique in the run: "signal:<sender's id>", "cancel", or "op:<handle>"
 	Pos     int64  // position in the run's inbox, from 1, in order of arrival; set by the store
 	Kind    ArrivalKind
-	Op      int32  // of done and retry; NoOp otherwise
+	Op      int32  // of done, retry and child; NoOp otherwise
 	Name    string // the signal's name
 	Status  abi.Status
 	Payload []byte    // the signal's payload, the outcome, or the last failure of a retry
@@ -175,13 +187,19 @@ type Lease struct {
 type Batch struct {
 	// Entries follow the run's last entry without a gap.
 	Entries []Entry
-	// Stash are arrivals of kind done and retry, written or replaced by id.
+	// Stash are arrivals of kind done, retry and child, written or replaced by id.
 	Stash []Arrival
 	// Observed are ids of arrivals that Entries made visible; they leave the inbox's open part but
 	// their ids stay known, so that a signal sent twice is not delivered twice.
 	Observed []string
 	// Published are values for readers.
 	Published []Published
+	// Children are runs that are made with the batch, in state Ready, as children of the batch's run. Of each are read what Create
+	// reads, ParentOp and Abandoned. One whose ID is there is left as it is.
+	Children []Run
+	// Cancels are runs that are asked to end with the batch, as by RequestCancel. A run that has a successor passes the
+	// request on. Runs that are not there or have ended are left as they are.
+	Cancels []RunID
 	// Checkpoint replaces the run's earlier one; nil keeps it. It goes when the run ends.
 	Checkpoint *Checkpoint
 	// Next moves the run to another state and gives up the lease; nil keeps both.
@@ -213,6 +231,11 @@ type Transition struct {
 	Reason  string    // of Blocked and Failed
 	Output  []byte    // of Completed
 	Failure []byte    // of Failed and Cancelled
+	// Successor is made with the transition, in state Ready: of Continued, and of nothing else. Of it are read what Create reads. It
+	// has the parent that this run has.
+	Successor *Run
+	// Parent says that the run is a child: the transition that ends it, with no successor, is told to its parent.
+	Parent bool
 	// KeepAttempts leaves Run.Attempts as it is, instead of setting it to 0.
 	KeepAttempts bool
 	// Ended, when it is not nil, is set by a store whose commit has ended the run. After a repeat it is as it was.

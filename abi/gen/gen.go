@@ -120,7 +120,7 @@ func load(sources string) (contract, error) {
 
 // limitValues gives the value of each limit; a test fails when one is missing.
 var limitValues = map[string]int64{
-	"MaxGas": abi.MaxGas, "MaxRunGas": abi.MaxRunGas, "MaxActivityGas": abi.MaxActivityGas, "MaxDepth": abi.MaxDepth,
+	"MaxGas": abi.MaxGas, "MaxRunGas": abi.MaxRunGas, "MaxActivityGas": abi.MaxActivityGas, "MaxDepth": abi.MaxDepth, "MaxChildDepth": abi.MaxChildDepth,
 	"MaxPayload": abi.MaxPayload, "MaxName": abi.MaxName, "MaxOptions": abi.MaxOptions, "MaxPending": abi.MaxPending, "MaxLogLine": abi.MaxLogLine,
 	"MaxPendingBytes": abi.MaxPendingBytes, "MaxRequests": abi.MaxRequests, "MaxEntries": abi.MaxEntries, "MaxJournalBytes": abi.MaxJournalBytes,
 	"MaxLogBytes": abi.MaxLogBytes, "MaxPublishedBytes": abi.MaxPublishedBytes, "MaxMemoryPages": abi.MaxMemoryPages,

@@ -48,6 +48,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"Transition", testTransition},
 		{"Stash", testStash},
 		{"Observe", testObserve},
+		{"Links", testLinks},
 		{"Checkpoint", testCheckpoint},
 		{"Fork", testFork},
 		{"Published", testPublished},

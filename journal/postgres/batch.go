@@ -65,8 +65,8 @@ func normalise(b journal.Batch) (journal.Batch, error) {
 func lastStash(as []journal.Arrival) ([]journal.Arrival, error) {
 	last := make(map[string]int, len(as))
 	for i, a := range as {
-		if a.Kind != journal.ArrivalDone && a.Kind != journal.ArrivalRetry {
-			return nil, fmt.Errorf("stash %q is of kind %.40q: only done and retry come from an owner", a.ID, a.Kind)
+		if a.Kind != journal.ArrivalDone && a.Kind != journal.ArrivalRetry && a.Kind != journal.ArrivalChild {
+			return nil, fmt.Errorf("stash %q is of kind %.40q: only done, retry and child come from an owner", a.ID, a.Kind)
 		}
 		last[a.ID] = i
 	}

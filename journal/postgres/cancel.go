@@ -77,6 +77,9 @@ func (s *Store) cancelLocked(ctx context.Context, tx pgx.Tx, t tenant.ID, run jo
 		failure := abi.NewFailure(abi.CodeCancelled, "%s", reason).Encode()
 		had := r.CheckpointSeq > 0
 		r, err = s.oneRun(ctx, tx, cancelAtOnceSQL, string(t), uuidOf(run), failure)
+		if err == nil {
+			err = s.unlink(ctx, tx, r.Run)
+		}
 		if had && err == nil {
 			_, err = tx.Exec(ctx, s.in(forgetCheckpointsSQL), []string{string(t)}, []pgtype.UUID{uuidOf(run)})
 		}

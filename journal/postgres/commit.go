@@ -38,10 +38,10 @@ func (s *Store) Commit(ctx context.Context, l journal.Lease, b journal.Batch) (j
 	if err != nil {
 		return "", fmt.Errorf("commit %s token %d: %w", l.Run, l.Token, err)
 	}
-	switch state {
-	case journal.Ready:
+	switch {
+	case state == journal.Ready, b.Linked():
 		s.tell()
-	case journal.Waiting:
+	case state == journal.Waiting:
 		s.hint() // the next timer may be an earlier one now
 	}
 	return state, nil
@@ -57,7 +57,12 @@ func (s *Store) commit(ctx context.Context, l journal.Lease, b journal.Batch) (j
 	release := releaseHash(l, b)
 	packed := pack(b)
 	for range maxTries {
-		r := s.submit(ctx, &commit{lease: l, batch: b, packed: packed, release: release, done: make(chan result, 1)})
+		c := &commit{lease: l, batch: b, packed: packed, release: release, done: make(chan result, 1)}
+		write := s.submit
+		if b.Linked() {
+			write = s.link
+		}
+		r := write(ctx, c)
 		if r.written && b.Next != nil && b.Next.Ended != nil && !r.ended.At.IsZero() {
 			*b.Next.Ended = r.ended
 		}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/jackc/pgx/v5/pgtype"
+
 	"reprise/journal"
 	"reprise/journal/internal/durable"
 	"reprise/journal/internal/payload"
@@ -14,14 +16,15 @@ import (
 const createText = `
 WITH clock AS MATERIALIZED (SELECT reprise.reprise_now() AS now){,
 run AS (}
-INSERT INTO reprise.runs AS r (tenant, id, key, idempotency_key, workflow, digest, entry, input_held, state, wake_at, created_at, updated_at{, input_large})
-SELECT $1, $2, $3, $4, $5, m.digest, $7, $8, 'ready', clock.now, clock.now, clock.now{, true}
+INSERT INTO reprise.runs AS r (tenant, id, key, idempotency_key, workflow, digest, entry, input_held, state, wake_at, created_at, updated_at,
+  parent, parent_op, depth, abandoned{, input_large})
+SELECT $1, $2, $3, $4, $5, m.digest, $7, $8, 'ready', clock.now, clock.now, clock.now, $9, $10, $11, $12{, true}
 FROM reprise.modules m, clock
 WHERE m.tenant = $1 AND m.digest = $6
 ON CONFLICT DO NOTHING
 RETURNING {r.*
 ),
-p AS MATERIALIZED (SELECT $1::text AS tenant, $8::bytea AS digest, $9::bigint AS size, $10::smallint AS codec, $11::bytea AS bytes, $12::interval AS grace),
+p AS MATERIALIZED (SELECT $1::text AS tenant, $8::bytea AS digest, $13::bigint AS size, $14::smallint AS codec, $15::bytea AS bytes, $16::interval AS grace),
 named AS MATERIALIZED (SELECT run.tenant, run.no AS run, $8::bytea AS digest, 0::smallint AS place, ''::bytea AS id FROM run),` +
 	storePayloads + `
 SELECT ` + runColumns + ` FROM run r|` + runColumns + `}`
@@ -65,13 +68,28 @@ func (s *Store) Create(ctx context.Context, r journal.Run) (journal.Run, bool, e
 	return got, created, nil
 }
 
-func (s *Store) createOnce(ctx context.Context, r journal.Run) (journal.Run, bool, error) {
-	sql, args := createSQL, []any{string(r.Tenant), uuidOf(r.ID), []byte(r.Key), []byte(r.IdempotencyKey), r.Workflow, string(r.Digest), []byte(r.Entry), r.Input}
-	if payload.Large(r.Input) {
-		p := payload.Pack(r.Input)
-		sql, args[7] = createLargeSQL, p.Digest
-		args = append(args, p.Size, int16(p.Codec), p.Bytes, payload.Grace)
+// createStatement is the statement that makes a run, and its parameters.
+func createStatement(r journal.Run) (string, []any) {
+	var parent pgtype.UUID
+	var op, depth pgtype.Int4
+	var abandoned pgtype.Bool
+	if r.Parent != (journal.RunID{}) {
+		parent, op, depth = uuidOf(r.Parent), pgtype.Int4{Int32: r.ParentOp, Valid: true}, pgtype.Int4{Int32: int32(r.Depth), Valid: true}
+		abandoned = pgtype.Bool{Bool: r.Abandoned, Valid: r.Abandoned}
 	}
+	args := []any{string(r.Tenant), uuidOf(r.ID), []byte(r.Key), []byte(r.IdempotencyKey), r.Workflow, string(r.Digest), []byte(r.Entry), r.Input,
+		parent, op, depth, abandoned}
+	if !payload.Large(r.Input) {
+		return createSQL, args
+	}
+	p := payload.Pack(r.Input)
+	args[7] = p.Digest
+	return createLargeSQL, append(args, p.Size, int16(p.Codec), p.Bytes, payload.Grace)
+}
+
+func (s *Store) createOnce(ctx context.Context, r journal.Run) (journal.Run, bool, error) {
+	r.Parent = journal.RunID{} // a run that others start has no parent
+	sql, args := createStatement(r)
 	// What is in the way of an insert may be gone when one looks for it; then the insert is tried again.
 	for range maxTries {
 		got, err := s.oneRun(ctx, s.pool, sql, args...)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -77,7 +78,7 @@ func everything(t *testing.T) (*fixture, map[string][]any) {
 	ignore(s.Commit(ctx, l, journal.Batch{Entries: entries(0, 2)}))
 	ignore(s.Commit(ctx, l, journal.Batch{Entries: entries(0, 2)}))
 	ignore(s.Commit(ctx, l, journal.Batch{Published: []journal.Published{{Key: "k"}}, Observed: []string{"x"}}))
-	ignore(s.execGroup(ctx, []*commit{{lease: ls[1], batch: journal.Batch{Entries: entries(0, 1)}}, {lease: ls[2], batch: journal.Batch{Entries: entries(0, 1)}}}))
+	ignore(s.execGroup(ctx, s.pool, []*commit{{lease: ls[1], batch: journal.Batch{Entries: entries(0, 1)}}, {lease: ls[2], batch: journal.Batch{Entries: entries(0, 1)}}}))
 	b2 := largeBatch(large)
 	b2.Entries = nil
 	ignore(s.Commit(ctx, l, b2))
@@ -132,6 +133,12 @@ func everything(t *testing.T) (*fixture, map[string][]any) {
 			f.Fatalf("got %d runs, want %d", len(got), len(bs))
 		}
 	}
+	child := journal.Run{Tenant: acme, ID: journal.NewRunID(), Workflow: "order", Digest: f.digest, ParentOp: 1}
+	ignore(s.Commit(ctx, ls[2], journal.Batch{Children: []journal.Run{child}}))
+	child.Parent = ls[2].Run
+	f.must(s.inTx(ctx, func(tx pgx.Tx) error {
+		return errors.Join(s.succeed(ctx, tx, ls[2], child.ID), s.unlink(ctx, tx, child))
+	}))
 	ignore(s.AliasHistory(ctx, acme, "order"))
 	ignore(s.Aliases(ctx, acme))
 	ignore(s.Module(ctx, acme, f.digest))
@@ -200,6 +207,12 @@ func TestEveryPlan(t *testing.T) {
 		lockRunSQL:           {"lock run", []string{"runs_pkey"}},
 		cancelAtOnceSQL:      {"cancel at once", []string{"runs_pkey"}},
 		cancelRequestSQL:     {"cancel", []string{"runs_pkey"}},
+		selfSQL:              {"parent of a run", []string{"runs_pkey"}},
+		succeedSQL:           {"succeed", []string{"runs_pkey", "inbox_open", "payloads_pkey"}},
+		unseenCancelSQL:      {"unseen cancellation", []string{"runs_pkey", "inbox_open"}},
+		boundSQL:             {"bound children", []string{"runs_bound"}},
+		lockOpenSQL:          {"lock open run", []string{"runs_pkey"}},
+		tellParentSQL:        {"tell parent", []string{"runs_pkey", "inbox_pkey"}},
 		resumeSQL:            {"resume", []string{"runs_pkey"}},
 		runSQL:               {"run", []string{"runs_pkey"}},
 		manyRunsSQL:          {"runs", []string{"runs_pkey"}},

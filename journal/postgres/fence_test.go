@@ -112,7 +112,7 @@ func TestOneGroupTakesWhatHoldsAndLeavesTheRest(t *testing.T) {
 		{lease: ls[2], batch: journal.Batch{Entries: entries(1, 1)}}, // not the next seq
 		{lease: ls[3], batch: journal.Batch{Entries: entries(0, 1), Next: &journal.Transition{State: journal.Completed}}},
 	}
-	got, err := f.s.execGroup(t.Context(), group)
+	got, err := f.s.execGroup(t.Context(), f.s.pool, group)
 	f.must(err)
 	last, err := f.s.Run(t.Context(), ls[3].Tenant, ls[3].Run)
 	f.must(err)

@@ -78,7 +78,7 @@ func TestAFencedBatchStoresNoPayload(t *testing.T) {
 		f.must(err)
 		group = append(group, &commit{lease: l, batch: b, packed: pack(b)})
 	}
-	results, err := f.s.execGroup(t.Context(), group)
+	results, err := f.s.execGroup(t.Context(), f.s.pool, group)
 	f.must(err)
 	if results[0].written || !results[1].written {
 		t.Fatalf("written: got %v and %v, want false and true", results[0].written, results[1].written)

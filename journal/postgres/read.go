@@ -195,7 +195,7 @@ SELECT ` + runColumns + `
 FROM (
   SELECT r.no, r.tenant, r.id, r.key, r.idempotency_key, r.workflow, r.digest, r.entry, NULL::bytea AS input_held, false AS input_large,
     r.state, r.reason, r.waiting, NULL::bytea AS output_held, false AS output_large, NULL::bytea AS failure_held, false AS failure_large, r.attempts,
-    r.owner, r.token, r.next_seq, r.inbox_pos, r.checkpoint_seq, r.cancel_requested, r.wake_at, r.created_at, r.updated_at, r.finished_at
+    r.owner, r.token, r.next_seq, r.inbox_pos, r.checkpoint_seq, r.cancel_requested, r.parent, r.parent_op, r.depth, r.abandoned, r.successor, r.wake_at, r.created_at, r.updated_at, r.finished_at
   FROM reprise.runs r
 ) r
 WHERE r.tenant = $1 AND r.id < $2`

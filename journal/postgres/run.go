@@ -19,6 +19,7 @@ import (
 const runColumns = `r.tenant, r.id, r.key, r.idempotency_key, r.workflow, r.digest, r.entry, r.input_held, r.input_large,
   r.state, r.reason, r.waiting, r.output_held, r.output_large, r.failure_held, r.failure_large, r.attempts,
   r.owner, r.token, r.next_seq, r.inbox_pos, CASE WHEN r.finished_at IS NULL THEN r.checkpoint_seq ELSE 0 END, r.cancel_requested,
+  r.parent, coalesce(r.parent_op, 0), coalesce(r.depth, 0), coalesce(r.abandoned, false), r.successor,
   CASE WHEN r.state = 'waiting' THEN r.wake_at END, r.created_at, r.updated_at, r.finished_at`
 
 // heldRun is a run as its row holds it: what is large is a digest.
@@ -58,7 +59,7 @@ func (s *Store) readable(ctx context.Context, q querier, r heldRun) (journal.Run
 type runRow struct {
 	r                                heldRun
 	tenant, workflow, digest, state  string
-	id                               pgtype.UUID
+	id, parent, successor            pgtype.UUID
 	key, idempotencyKey, entry       []byte
 	wake, created, updated, finished pgtype.Timestamptz
 }
@@ -68,12 +69,14 @@ func (w *runRow) into() []any {
 	return []any{&w.tenant, &w.id, &w.key, &w.idempotencyKey, &w.workflow, &w.digest, &w.entry, &r.Input, &r.large.input,
 		&w.state, &r.Reason, &r.Waiting, &r.Output, &r.large.output, &r.Failure, &r.large.failure, &r.Attempts,
 		&r.Owner, &r.Token, &r.NextSeq, &r.InboxPos, &r.CheckpointSeq, &r.CancelRequested,
+		&w.parent, &r.ParentOp, &r.Depth, &r.Abandoned, &w.successor,
 		&w.wake, &w.created, &w.updated, &w.finished}
 }
 
 func (w *runRow) run() heldRun {
 	r := w.r
 	r.Tenant, r.ID, r.State = tenant.ID(w.tenant), w.id.Bytes, journal.State(w.state)
+	r.Parent, r.Successor = w.parent.Bytes, w.successor.Bytes
 	r.Workflow, r.Digest = w.workflow, modules.Digest(w.digest)
 	r.Key, r.IdempotencyKey, r.Entry = string(w.key), string(w.idempotencyKey), string(w.entry)
 	r.WakeAt, r.CreatedAt, r.UpdatedAt, r.FinishedAt = fromTime(w.wake), fromTime(w.created), fromTime(w.updated), fromTime(w.finished)

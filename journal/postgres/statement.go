@@ -72,7 +72,8 @@ entry AS (
 const groupTail = `
 SELECT n, state, updated_at, inbox_pos, cancel_requested, checkpoint_seq FROM fence`
 
-// c leaves out what is there already, so that a repeated stash moves nothing, and what the guest has
+// c leaves out what is there already, so that a repeated stash moves nothing, a child that has been stashed, since its end may be what is
+// there, and what the guest has
 // seen, so that it does not come back. Only the run's owner stashes, so what c read is still so when
 // the fence holds. Primary keys: runs, inbox.
 const changedStash = `
@@ -84,7 +85,7 @@ c AS MATERIALIZED (
   JOIN b USING (n)
   JOIN reprise.runs r ON r.tenant = b.tenant AND r.id = b.id
   LEFT JOIN reprise.inbox i ON i.tenant = r.tenant AND i.run = r.no AND i.id = s.id
-  WHERE i.id IS NULL OR i.open AND
+  WHERE i.id IS NULL OR i.open AND s.kind <> 'child' AND
     (i.kind, i.op, i.name, i.status, coalesce(i.payload_held, ''), i.attempt, i.retry_at, i.payload_large) IS DISTINCT FROM
     (s.kind, s.op, s.name, s.status, coalesce(s.payload, ''), s.attempt, s.retry_at, {s.payload_large|false})
 ),`

@@ -65,7 +65,7 @@ func (s *Store) gather(first *commit, in map[runKey]bool) (group []*commit, next
 func (s *Store) writeGroup(group []*commit) {
 	var results []result
 	err := s.retry(s.ctx, true, func(ctx context.Context) (err error) {
-		results, err = s.execGroup(ctx, group)
+		results, err = s.execGroup(ctx, s.pool, group)
 		return err
 	})
 	if err != nil && len(group) > 1 && fateOf(err) == refused && s.ctx.Err() == nil {
@@ -77,10 +77,8 @@ func (s *Store) writeGroup(group []*commit) {
 	var ended []journal.Lease
 	for i, c := range group {
 		switch {
-		case isState(err, uniqueViolation): // only entries have a key that may be in the way, and no group is left here
-			c.done <- result{err: fmt.Errorf("the journal has entries beyond its row's next seq: %w: %w", journal.ErrConflict, err)}
 		case err != nil:
-			c.done <- result{err: err}
+			c.done <- result{err: conflictOf(err)}
 		default:
 			c.done <- results[i]
 			if results[i].forget {
@@ -93,11 +91,19 @@ func (s *Store) writeGroup(group []*commit) {
 	}
 }
 
+// conflictOf tells what is in the way of a commit that is alone: only entries have a key that may be.
+func conflictOf(err error) error {
+	if isState(err, uniqueViolation) {
+		return fmt.Errorf("the journal has entries beyond its row's next seq: %w: %w", journal.ErrConflict, err)
+	}
+	return err
+}
+
 // execGroup runs the statement. It may be repeated: a commit that was taken before is then not taken,
 // and its caller finds out that it is there.
-func (s *Store) execGroup(ctx context.Context, group []*commit) ([]result, error) {
+func (s *Store) execGroup(ctx context.Context, q querier, group []*commit) ([]result, error) {
 	sql, args := groupStatement(group)
-	rows, err := s.pool.Query(ctx, s.in(sql), s.params(args)...)
+	rows, err := q.Query(ctx, s.in(sql), s.params(args)...)
 	if err != nil {
 		return nil, err
 	}

@@ -114,7 +114,7 @@ func insertEntries(rows int, flags bool) string {
 }
 
 // stash writes an arrival of the owner's own at the next position. One that is there unchanged, or
-// that an entry has made visible, stays as it is. Index inbox_by_id.
+// that an entry has made visible, stays as it is, and so does what a child's end has made of its arrival. Index inbox_by_id.
 func (k *keeper) stash(r *leasedRun, a journal.Arrival) error {
 	held, large, err := k.held(a.Payload, placeInbox, a.ID)
 	if err != nil {
@@ -125,7 +125,7 @@ func (k *keeper) stash(r *leasedRun, a journal.Arrival) error {
 		ON CONFLICT (run, id) DO UPDATE SET pos = excluded.pos, kind = excluded.kind, op = excluded.op, name = excluded.name,
 			status = excluded.status, payload = excluded.payload, payload_large = excluded.payload_large, digest = excluded.digest, attempt = excluded.attempt,
 			retry_at = excluded.retry_at, at = excluded.at
-		WHERE open = 1 AND digest <> excluded.digest`,
+		WHERE open = 1 AND digest <> excluded.digest AND excluded.kind <> 'child'`,
 		r.n, a.ID, r.inboxPos+1, a.Kind, a.Op, a.Name, a.Status, held, large, arrivalDigest(a), a.Attempt, micro(a.RetryAt), micro(k.now))
 	r.inboxPos += changed
 	return err

@@ -44,14 +44,19 @@ func (t *tx) commit(l journal.Lease, b journal.Batch, set *payload.Set) (journal
 	if len(b.Entries) > 0 && b.Entries[0].Seq != r.NextSeq {
 		return t.repeatHeld(l.Tenant, r, b)
 	}
-	if len(b.Entries)+len(b.Stash)+len(b.Observed)+len(b.Published) == 0 && b.Next == nil && b.Checkpoint == nil {
+	if len(b.Entries)+len(b.Stash)+len(b.Observed)+len(b.Published) == 0 && b.Next == nil && b.Checkpoint == nil && !b.Linked() {
 		return r.State, nil // it asked whether the lease holds
 	}
 	if err := t.writeBatch(&r, l, b, set); err != nil {
 		return "", err
 	}
+	if b.Linked() {
+		if err := t.link(r, l, b, set); err != nil {
+			return "", err
+		}
+	}
 	t.step(durable.Commit(b))
-	t.hint = r.State == journal.Ready
+	t.hint = t.hint || r.State == journal.Ready
 	return r.State, nil
 }
 

@@ -91,9 +91,11 @@ func sameStart(o run, r journal.Run) bool {
 func (t *tx) insertRun(r journal.Run, input *payload.Set) error {
 	now := micro(t.now)
 	var n int64
-	_, err := t.row(`INSERT INTO runs (tenant, id, key, idempotency_key, workflow, digest, entry, state, owner, token, attempts, next_seq, due_at, created_at, updated_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING n`,
-		[]any{r.Tenant, r.ID[:], r.Key, r.IdempotencyKey, r.Workflow, r.Digest, r.Entry, r.State, r.Owner, r.Token, r.Attempts, r.NextSeq, now, now, now}, &n)
+	_, err := t.row(`INSERT INTO runs (tenant, id, key, idempotency_key, workflow, digest, entry, state, owner, token, attempts, next_seq, due_at, created_at, updated_at,
+			parent, parent_op, depth, abandoned)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING n`,
+		[]any{r.Tenant, r.ID[:], r.Key, r.IdempotencyKey, r.Workflow, r.Digest, r.Entry, r.State, r.Owner, r.Token, r.Attempts, r.NextSeq, now, now, now,
+			optional(r.Parent), r.ParentOp, r.Depth, r.Abandoned}, &n)
 	if err != nil {
 		return err
 	}

@@ -124,7 +124,7 @@ func TestNewerSchema(t *testing.T) {
 	if !errors.Is(err, journal.ErrSchema) {
 		t.Fatalf("open: got error %v, want %v", err, journal.ErrSchema)
 	}
-	for _, word := range []string{path, "version 99", "up to 6", "newer one"} {
+	for _, word := range []string{path, "version 99", "up to 7", "newer one"} {
 		if !strings.Contains(err.Error(), word) {
 			t.Errorf("error %q: want it to say %q", err, word)
 		}

@@ -154,6 +154,12 @@ func (t *tx) cancelAtOnce(r run, reason string) error {
 		k := keeper{tx: t, owner: r.Tenant, run: r.n, set: &payload.Set{}}
 		err = k.putResult(nil, abi.NewFailure(abi.CodeCancelled, "%s", reason).Encode())
 	}
+	if err == nil {
+		err = t.endBound(r)
+	}
+	if err == nil && r.Parent != (journal.RunID{}) {
+		err = t.tellParent(r.n)
+	}
 	t.step(durable.CancelBefore, durable.CancelAfter)
 	return err
 }

@@ -41,6 +41,12 @@ func pack(b journal.Batch) *payload.Set {
 	if b.Next != nil {
 		s.Put(b.Next.Output)
 		s.Put(b.Next.Failure)
+		if b.Next.Successor != nil {
+			s.Put(b.Next.Successor.Input)
+		}
+	}
+	for _, c := range b.Children {
+		s.Put(c.Input)
 	}
 	return s
 }

@@ -60,7 +60,7 @@ type queued struct{ count, bytes int64 }
 // smallColumns are the columns of runs r that scanRun reads; the large ones come after them.
 const smallColumns = `r.n, r.tenant, r.id, r.key, r.idempotency_key, r.workflow, r.digest, r.entry,
 	r.state, r.reason, r.waiting, r.attempts, r.owner, r.token, r.next_seq, r.inbox_pos, r.mail_pos, r.queued, r.queued_bytes,
-	r.checkpoint_seq, r.cancel_requested, r.due_at, r.created_at, r.updated_at, r.finished_at`
+	r.checkpoint_seq, r.cancel_requested, r.parent, r.parent_op, r.depth, r.abandoned, r.successor, r.due_at, r.created_at, r.updated_at, r.finished_at`
 
 // wholeRun selects a run with its large columns.
 const wholeRun = `SELECT ` + smallColumns + `, i.bytes, i.large, coalesce(o.output, x''), coalesce(o.output_large, 0),
@@ -69,16 +69,18 @@ const wholeRun = `SELECT ` + smallColumns + `, i.bytes, i.large, coalesce(o.outp
 
 func scanRun(row scanner, large ...any) (run, error) {
 	var r run
-	var id []byte
+	var id, parent, successor []byte
 	var due, finished *int64
 	var created, updated int64
 	dest := []any{&r.n, &r.Tenant, &id, &r.Key, &r.IdempotencyKey, &r.Workflow, &r.Digest, &r.Entry,
 		&r.State, &r.Reason, &r.Waiting, &r.Attempts, &r.Owner, &r.Token, &r.NextSeq, &r.InboxPos, &r.mailPos, &r.queued.count, &r.queued.bytes,
-		&r.CheckpointSeq, &r.CancelRequested, &due, &created, &updated, &finished}
+		&r.CheckpointSeq, &r.CancelRequested, &parent, &r.ParentOp, &r.Depth, &r.Abandoned, &successor, &due, &created, &updated, &finished}
 	if err := row.Scan(append(dest, large...)...); err != nil {
 		return run{}, err
 	}
 	copy(r.ID[:], id)
+	copy(r.Parent[:], parent)
+	copy(r.Successor[:], successor)
 	r.CreatedAt, r.UpdatedAt, r.FinishedAt = fromMicro(created), fromMicro(updated), fromMicroPtr(finished)
 	if r.State == journal.Waiting {
 		r.WakeAt = fromMicroPtr(due)

@@ -18,7 +18,7 @@ var ErrNoUse = errors.New("the checkpoint is of no use here")
 // A sealed checkpoint is magic, which names the version of all that is in it; the SHA-256 of the rest; the number of bytes
 // that are packed as 32 bits, little-endian; and the fields as one frame of zstd.
 const (
-	magic      = "reprise checkpoint 1\n"
+	magic      = "reprise checkpoint 2\n"
 	headerSize = len(magic) + sha256.Size + 4
 )
 

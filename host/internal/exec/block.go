@@ -123,7 +123,7 @@ func (r *recorder) flush(next *journal.Transition) error {
 		clear(r.published)
 		return nil
 	}
-	b := journal.Batch{Entries: r.buffer, Observed: r.observed, Stash: slices.Clip(r.stash), Checkpoint: r.checkpoint, Next: next}
+	b := journal.Batch{Entries: r.buffer, Observed: r.observed, Stash: slices.Clip(r.stash), Checkpoint: r.checkpoint, Next: next, Children: r.children, Cancels: r.cancels}
 	for _, a := range r.arrivals {
 		if a.unkept() {
 			b.Stash = append(b.Stash, a.Arrival)
@@ -132,7 +132,7 @@ func (r *recorder) flush(next *journal.Transition) error {
 	for _, key := range sortedKeys(r.published) {
 		b.Published = append(b.Published, journal.Published{Key: key, Value: r.published[key]})
 	}
-	if len(b.Entries)+len(b.Stash)+len(b.Observed)+len(b.Published) == 0 && next == nil {
+	if len(b.Entries)+len(b.Stash)+len(b.Observed)+len(b.Published)+len(b.Cancels) == 0 && next == nil {
 		return nil
 	}
 	return r.write(b)
@@ -146,7 +146,7 @@ func (r *recorder) write(b journal.Batch) error {
 	}
 	r.unsure = nil
 	r.durable += int64(len(b.Entries))
-	r.buffer, r.size, r.observed, r.stash = nil, 0, nil, nil
+	r.buffer, r.size, r.observed, r.stash, r.children, r.cancels = nil, 0, nil, nil, nil, nil
 	clear(r.published)
 	for i, a := range r.arrivals {
 		r.arrivals[i].kept = a.kept || a.unkept()

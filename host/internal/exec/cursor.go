@@ -59,7 +59,7 @@ func (x *execution) compare(e journal.Entry, w waitSet) error {
 		if !w.cancel || x.m.cancelled {
 			return x.mismatch(e, waits, "")
 		}
-	case journal.KindEffect, journal.KindActivity, journal.KindTimer, journal.KindSignal:
+	case journal.KindEffect, journal.KindActivity, journal.KindChild, journal.KindTimer, journal.KindSignal:
 		if err := x.compareOp(e, w, waits); err != nil {
 			return err
 		}

@@ -113,16 +113,17 @@ func (x *execution) Start(r sandbox.Request) (int32, error) {
 	o := &op{name: r.Name, request: r.Input, options: r.Options}
 	var refusal *abi.Failure
 	switch r.Kind {
-	case sandbox.OpEffect, sandbox.OpActivity:
-		o.kind = journal.KindEffect
-		if r.Kind == sandbox.OpActivity {
-			o.kind = journal.KindActivity
-		}
+	case sandbox.OpEffect, sandbox.OpActivity, sandbox.OpChild:
+		o.kind = map[sandbox.OpKind]journal.Kind{sandbox.OpEffect: journal.KindEffect, sandbox.OpActivity: journal.KindActivity, sandbox.OpChild: journal.KindChild}[r.Kind]
 		var err error
 		if strings.HasPrefix(string(r.Options), sandbox.OversizeMark) {
 			refusal = abi.NewFailure(abi.CodePayloadLarge, "the request is too large: %s", strings.TrimPrefix(string(r.Options), sandbox.OversizeMark+" ")).Terminal()
 		} else if o.opts, err = abi.DecodeOptions(r.Options); err != nil {
 			refusal = abi.NewFailure(abi.CodeOptions, "%s", err.Error()).Terminal()
+		} else if err = o.opts.CheckFor(o.kind == journal.KindChild); err != nil {
+			refusal = abi.NewFailure(abi.CodeOptions, "%s", err.Error()).Terminal()
+		} else if o.kind == journal.KindChild {
+			refusal = x.mayHaveChildren()
 		}
 	case sandbox.OpTimer:
 		o.kind = journal.KindTimer
@@ -247,7 +248,7 @@ func (x *execution) Cancel(h int32) error {
 	x.m.settle(o, abi.Cancelled, abi.NewFailure(abi.CodeCancelled, "cancelled by the workflow").Encode())
 	o.taken = true
 	if x.rec != nil {
-		x.rec.giveUp(o)
+		x.rec.giveUp(o, !x.cur.more())
 	}
 	return nil
 }

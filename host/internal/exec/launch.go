@@ -27,7 +27,20 @@ func (r *recorder) launch() (launched bool, err error) {
 	var due []*op
 	now := r.t.cfg.Clock.Now()
 	for _, o := range r.x.m.pendingOps() {
-		if o.launched || o.done || o.kind != journal.KindEffect && o.kind != journal.KindActivity {
+		if o.launched || o.done {
+			continue
+		}
+		if o.kind == journal.KindChild {
+			if r.draining() {
+				continue
+			}
+			if err := r.launchChild(o); err != nil {
+				return false, err
+			}
+			launched = launched || o.done
+			continue
+		}
+		if o.kind != journal.KindEffect && o.kind != journal.KindActivity {
 			continue
 		}
 		if r.recover(o); !o.done && !o.retryAt.After(now) {
@@ -35,7 +48,7 @@ func (r *recorder) launch() (launched bool, err error) {
 		}
 	}
 	if len(due) == 0 || r.draining() {
-		return false, nil
+		return launched, nil
 	}
 	if err := r.flush(nil); err != nil {
 		return false, err

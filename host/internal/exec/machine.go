@@ -217,7 +217,7 @@ func (m *machine) apply(e journal.Entry) int32 {
 		m.cancelled = true
 		m.ready = append(m.ready, abi.CancelHandle)
 		return abi.CancelHandle
-	case journal.KindEffect, journal.KindActivity, journal.KindTimer, journal.KindSignal:
+	case journal.KindEffect, journal.KindActivity, journal.KindChild, journal.KindTimer, journal.KindSignal:
 		o := m.get(e.Op)
 		m.settle(o, e.Status, e.Payload)
 		return e.Op

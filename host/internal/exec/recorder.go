@@ -49,6 +49,9 @@ type recorder struct {
 	observed  []string
 	stash     []journal.Arrival
 	published map[string][]byte
+	children  []journal.Run   // that the next commit makes
+	cancels   []journal.RunID // that the next commit asks to end
+	started   map[int32]bool  // children that an earlier turn started, by handle
 	arrivals  []arrived
 	known     int64                     // bytes of the outcomes among arrivals
 	retries   map[int32]journal.Arrival // progress that an earlier turn left, by handle
@@ -311,6 +314,8 @@ func (r *recorder) arrive(a journal.Arrival, kept bool) {
 	r.seen = max(r.seen, a.Pos)
 	o := r.x.m.get(a.Op)
 	switch {
+	case a.Kind == journal.ArrivalChild:
+		r.arriveChild(a, o)
 	case a.Kind == journal.ArrivalRetry && kept:
 		if o == nil || !o.stashed { // what this turn has stashed itself is older than what the op knows
 			r.retries[a.Op] = a
@@ -332,6 +337,9 @@ func (r *recorder) arrive(a journal.Arrival, kept bool) {
 		}
 		r.add(arrived{Arrival: a})
 	default:
+		if o != nil && o.kind == journal.KindChild && !r.x.m.fits(o, a.Payload, r.known) {
+			a = crowded(a, r.x.m)
+		}
 		r.add(arrived{Arrival: a, kept: kept})
 	}
 }
@@ -344,8 +352,12 @@ func crowded(a journal.Arrival, m *machine) journal.Arrival {
 	return a
 }
 
-// giveUp forgets an op that the guest cancelled.
-func (r *recorder) giveUp(o *op) {
+// giveUp forgets an op that the guest cancelled. live says that the journal has nothing behind this: what has was written with
+// what became of the op.
+func (r *recorder) giveUp(o *op, live bool) {
+	if o.kind == journal.KindChild && live {
+		r.endChild(o)
+	}
 	r.mu.Lock()
 	f, ok := r.flights[o.handle]
 	delete(r.flights, o.handle)
@@ -360,7 +372,7 @@ func (r *recorder) giveUp(o *op) {
 			break
 		}
 	}
-	if _, ok := r.retries[o.handle]; ok || o.stashed {
+	if _, ok := r.retries[o.handle]; ok || o.stashed || r.started[o.handle] {
 		r.observed = append(r.observed, opID(o.handle))
 	}
 }

@@ -57,7 +57,7 @@ func countNil(ops []*op) (n int) {
 }
 
 // kinds are what an op may be, by the number that stands for it.
-var kinds = []journal.Kind{journal.KindEffect, journal.KindActivity, journal.KindTimer, journal.KindSignal}
+var kinds = []journal.Kind{journal.KindEffect, journal.KindActivity, journal.KindTimer, journal.KindSignal, journal.KindChild}
 
 func (o *op) appendTo(w *checkpoint.Writer) {
 	w.Int(int64(o.handle))
@@ -132,7 +132,7 @@ func readOp(r *checkpoint.Reader) *op {
 	if o.status > abi.TimedOut {
 		r.Fail("status %d", o.status)
 	}
-	if (o.kind == journal.KindEffect || o.kind == journal.KindActivity) && o.pending() {
+	if (o.kind == journal.KindEffect || o.kind == journal.KindActivity || o.kind == journal.KindChild) && o.pending() {
 		var err error
 		if o.opts, err = abi.DecodeOptions(o.options); err != nil {
 			r.Fail("options: %v", err)

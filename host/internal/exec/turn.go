@@ -270,12 +270,12 @@ func (u *Turn) finish(x *execution, end sandbox.Ending) error {
 		x.warnUnlogged(u.log())
 		e = x.rec.record(e, time.Time{})
 	}
-	next := &journal.Transition{State: journal.Completed, Output: e.Payload}
-	if e.Kind != journal.KindCompleted {
-		next = &journal.Transition{State: journal.Failed, Failure: e.Payload, Reason: reasonOf(e.Payload)}
-		if e.Kind == journal.KindCancelled {
-			next.State = journal.Cancelled
-		}
+	if err := x.rec.endChildren(); err != nil {
+		return err
+	}
+	next, err := x.rec.endBy(e)
+	if err != nil {
+		return err
 	}
 	var ended journal.Ended
 	next.Ended = &ended
@@ -293,6 +293,9 @@ func (u *Turn) finish(x *execution, end sandbox.Ending) error {
 func endedAs(r journal.Run, next *journal.Transition, entries int64) *journal.Run {
 	r.State, r.Owner, r.Attempts, r.Waiting, r.WakeAt = next.State, "", 0, "", time.Time{}
 	r.Reason, r.Output, r.Failure, r.NextSeq = next.Reason, next.Output, next.Failure, entries
+	if next.Successor != nil {
+		r.Successor = next.Successor.ID
+	}
 	r.InboxPos, r.CancelRequested = next.Ended.InboxPos, next.Ended.CancelRequested
 	r.UpdatedAt, r.FinishedAt = next.Ended.At, next.Ended.At
 	return &r
@@ -329,6 +332,9 @@ func reasonOf(failure []byte) string {
 // terminal is the entry that an ending amounts to; an error when the guest did not end.
 func (x *execution) terminal(end sandbox.Ending) (journal.Entry, error) {
 	e := journal.Entry{Op: journal.NoOp, Status: abi.OK, Kind: journal.KindCompleted, Payload: end.Output}
+	if end.Continues {
+		e.Kind = journal.KindContinued
+	}
 	var ended *endError
 	var odd *NondeterminismError
 	switch {
@@ -349,7 +355,7 @@ func (x *execution) terminal(end sandbox.Ending) (journal.Entry, error) {
 			e.Kind = journal.KindCancelled
 		}
 	}
-	if e.Kind != journal.KindCompleted {
+	if e.Kind != journal.KindCompleted && e.Kind != journal.KindContinued {
 		e.Status = abi.Failed
 	}
 	return e, nil
@@ -361,9 +367,12 @@ func (x *execution) compareEnd(got journal.Entry) error {
 	if e.Kind != got.Kind {
 		return x.mismatch(e, endStep(got.Kind, got.Payload), "")
 	}
-	if e.Kind == journal.KindCompleted && string(e.Payload) != string(got.Payload) {
-		at := firstDifference(e.Payload, got.Payload)
-		return x.mismatch(e, endStep(got.Kind, got.Payload), fmt.Sprintf("the output, from byte %d on", at))
+	if (e.Kind == journal.KindCompleted || e.Kind == journal.KindContinued) && string(e.Payload) != string(got.Payload) {
+		at, what := firstDifference(e.Payload, got.Payload), "output"
+		if e.Kind == journal.KindContinued {
+			what = "successor's input"
+		}
+		return x.mismatch(e, endStep(got.Kind, got.Payload), fmt.Sprintf("the %s, from byte %d on", what, at))
 	}
 	if want, have := endStep(e.Kind, e.Payload), endStep(got.Kind, got.Payload); want.name != have.name {
 		return x.mismatch(e, have, "the failure's code")

@@ -35,8 +35,15 @@ var contract = map[string]hostFunc{
 	"fail": func(in *instance, m api.Module, st []uint64) {
 		in.failure, in.failureSet = in.read(m, "fail", u32(st[0]), u32(st[1]), in.maxPayload()), true
 	},
+	"continue_as_new": func(in *instance, m api.Module, st []uint64) {
+		if in.entry.Kind != abi.EntryWorkflow {
+			in.misuse("continue_as_new", "called by the entry of kind %s, and only a workflow has a successor", in.entry.Kind)
+		}
+		in.next, in.nextSet = in.read(m, "continue_as_new", u32(st[0]), u32(st[1]), in.maxPayload()), true
+	},
 	"effect":   func(in *instance, m api.Module, st []uint64) { in.request(m, "effect", OpEffect, st) },
 	"activity": func(in *instance, m api.Module, st []uint64) { in.request(m, "activity", OpActivity, st) },
+	"child":    func(in *instance, m api.Module, st []uint64) { in.request(m, "child", OpChild, st) },
 	"timer": func(in *instance, _ api.Module, st []uint64) {
 		after := min(max(int64(st[0]), 0), abi.MaxDuration)
 		st[0] = in.start("timer", Request{Kind: OpTimer, After: after})

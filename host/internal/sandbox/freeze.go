@@ -67,6 +67,8 @@ type FrozenGas struct {
 type FrozenHost struct {
 	Output, Failure       []byte
 	OutputSet, FailureSet bool
+	Next                  []byte
+	NextSet               bool
 	Stdin                 int64 // bytes of the input that were read
 	Stdout, Stderr        FrozenStream
 	Result                []byte // stdout of a guest that does not know output
@@ -212,7 +214,7 @@ func (in *instance) frozen(m api.Module, err error) Ending {
 
 // held copies what the host holds for the instance.
 func (in *instance) held() FrozenHost {
-	return FrozenHost{Output: slices.Clone(in.output), Failure: slices.Clone(in.failure), OutputSet: in.outputSet, FailureSet: in.failureSet, Stdin: int64(in.stdin),
+	return FrozenHost{Output: slices.Clone(in.output), Failure: slices.Clone(in.failure), OutputSet: in.outputSet, FailureSet: in.failureSet, Next: slices.Clone(in.next), NextSet: in.nextSet, Stdin: int64(in.stdin),
 		Stdout: FrozenStream{slices.Clone(in.stdout.line), in.stdout.cut}, Stderr: FrozenStream{slices.Clone(in.stderr.line), in.stderr.cut},
 		Result: slices.Clone(in.result), Tail: slices.Clone(in.tail)}
 }
@@ -223,6 +225,7 @@ func (in *instance) hold(h FrozenHost) error {
 		return fmt.Errorf("%w: its streams are not those of the run", ErrUnusable)
 	}
 	in.output, in.failure, in.outputSet, in.failureSet, in.stdin = slices.Clone(h.Output), slices.Clone(h.Failure), h.OutputSet, h.FailureSet, int(h.Stdin)
+	in.next, in.nextSet = slices.Clone(h.Next), h.NextSet
 	in.stdout, in.stderr = stream{line: slices.Clone(h.Stdout.Line), cut: h.Stdout.Cut}, stream{line: slices.Clone(h.Stderr.Line), cut: h.Stderr.Cut}
 	in.result, in.tail = slices.Clone(h.Result), slices.Clone(h.Tail)
 	return nil

@@ -25,6 +25,8 @@ func (f *Frozen) AppendTo(w *checkpoint.Writer) {
 	w.Bytes(h.Output)
 	w.Bool(h.FailureSet)
 	w.Bytes(h.Failure)
+	w.Bool(h.NextSet)
+	w.Bytes(h.Next)
 	w.Int(h.Stdin)
 	for _, s := range []FrozenStream{h.Stdout, h.Stderr} {
 		w.Bytes(s.Line)
@@ -42,6 +44,7 @@ func ReadFrozen(r *checkpoint.Reader) *Frozen {
 	h := &f.Held
 	h.OutputSet, h.Output = r.Bool(), r.Bytes()
 	h.FailureSet, h.Failure = r.Bool(), r.Bytes()
+	h.NextSet, h.Next = r.Bool(), r.Bytes()
 	h.Stdin = r.Int()
 	for _, s := range []*FrozenStream{&h.Stdout, &h.Stderr} {
 		s.Line, s.Cut = r.Bytes(), r.Bool()

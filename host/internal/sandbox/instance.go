@@ -56,6 +56,8 @@ type instance struct {
 
 	output, failure       []byte
 	outputSet, failureSet bool
+	next                  []byte // the successor's input
+	nextSet               bool
 
 	stdin  int // bytes of the input that were read
 	stdout stream
@@ -214,6 +216,8 @@ func (in *instance) success(status int32) Ending {
 		return in.failed(abi.DecodeFailure(in.failure), nil)
 	case status != 0:
 		return in.failed(abi.NewFailure(abi.CodeNoOutput, "the entry returned %d without calling fail%s", status, in.lastWords()), nil)
+	case in.nextSet:
+		return Ending{Output: in.next, Continues: true}
 	case !in.outputSet && !in.mod.prepared.UsesOutput:
 		if limit := in.maxPayload(); len(in.result) > limit {
 			return in.failed(abi.NewFailure(abi.CodePayloadLarge, "the guest wrote more than %d bytes to standard output, which is its result", limit), nil)

@@ -19,6 +19,7 @@ const (
 	OpActivity
 	OpTimer
 	OpSignal
+	OpChild
 )
 
 // Request is one request of a guest. Its bytes are copies that the receiver may keep.
@@ -99,8 +100,9 @@ type Ending struct {
 	Cause error
 	// Failure is set when the guest failed: it called fail, exited with a status, trapped, or misused the contract.
 	Failure *abi.Failure
-	// Output is the result of a guest that succeeded.
-	Output []byte
+	// Output is the result of a guest that succeeded, or the input of its successor when Continues is set.
+	Output    []byte
+	Continues bool
 	// Frozen is the instance, when the World asked for that and it could be done.
 	Frozen *Frozen
 	// Stack is the guest's stack where it stopped, innermost first, for people; may be empty.
