@@ -24,6 +24,11 @@ type language struct {
 var languages = []language{
 	{name: "go", make: buildGo, overflow: abi.CodeCallDepth, hungry: abi.CodeTrap, panics: "panic"},
 	{name: "ts", make: buildTS, overflow: "error", hungry: "error", panics: "error"},
+	{name: "c", overflow: abi.CodeCallDepth, hungry: "out_of_memory", panics: abi.CodeTrap},
+	{name: "cpp", overflow: abi.CodeCallDepth, hungry: "out_of_memory", panics: abi.CodeTrap},
+	{name: "rust", overflow: abi.CodeCallDepth, hungry: abi.CodeTrap, panics: "panic"},
+	{name: "zig", overflow: abi.CodeCallDepth, hungry: "out_of_memory", panics: "panic"},
+	{name: "assemblyscript", overflow: abi.CodeCallDepth, hungry: abi.CodeTrap, panics: "panic"},
 }
 
 // module is the bytes of a language's module.
