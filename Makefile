@@ -79,7 +79,7 @@ fuzz: ## fuzz the readers of hostile bytes, 30 s each
 
 .PHONY: fixtures
 fixtures: ## rebuild the fixtures' *.wasm from their text (needs wat2wasm of the package wabt)
-	@for f in testdata/wasm/*.wat modules/testdata/freeze/*.wat host/internal/sandbox/testdata/*.wat internal/attack/testdata/*.wat internal/soak/*.wat; do wat2wasm $$f -o $${f%.wat}.wasm || exit 1; done
+	@for f in testdata/wasm/*.wat modules/testdata/freeze/*.wat host/internal/sandbox/testdata/*.wat host/testkit/testdata/*.wat internal/attack/testdata/*.wat internal/soak/*.wat; do wat2wasm $$f -o $${f%.wat}.wasm || exit 1; done
 
 # clang 14, lld, wasi-libc, libclang-rt-dev-wasm32, rustc 1.63 and libstd-rust-dev-wasm32 of Debian 12.
 GUEST_CC := clang --target=wasm32-wasi -mexec-model=reactor -O2 -isystem /usr/include/wasm32-wasi -L/usr/lib/wasm32-wasi -Iabi -Wl,--strip-all

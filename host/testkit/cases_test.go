@@ -111,6 +111,8 @@ func TestExpect(t *testing.T) {
 		{`{"published":{"stage":1}}`, "published stage: it is not there"},
 		{`{"calls":{"test.step":2}}`, ""},
 		{`{"calls":{"test.step":1}}`, "calls test.step: got 2 attempts, want 1"},
+		{`{"continued":0}`, ""},
+		{`{"continued":1}`, "continued: got 0 runs that continued as new, want 1"},
 		{`{"elapsed":"1s"}`, "elapsed: got 0s, want 1s"},
 		{`{"log":["x"]}`, `log: no line has "x"`},
 		{`{"journal":[{"kind":"effect","request":1},{"name":"test.step","payload":{"a":1}}]}`, ""},

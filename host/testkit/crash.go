@@ -3,6 +3,8 @@ package testkit
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"reprise/abi"
@@ -13,11 +15,16 @@ import (
 
 // played is what a play must know of an earlier one to go on from it.
 type played struct {
-	digest   modules.Digest
-	c        Case
-	outcomes map[string]outcome
-	events   []*event
-	mismatch *exec.NondeterminismError
+	digest modules.Digest
+	id     journal.RunID // of the last run, when some continued as new
+	input  []byte
+	began  time.Time
+	// delivered counts the signals that earlier runs took, by name.
+	delivered map[string]int
+	c         Case
+	outcomes  map[string]outcome
+	events    []*event
+	mismatch  *exec.NondeterminismError
 }
 
 // DivergedError says that a run which was cut and carried on did not do what it did before.
@@ -48,10 +55,11 @@ func (e *DivergedError) Error() string {
 // Resume cuts the run of a play after each entry of its journal and carries it on by this module, as a host does after a
 // crash. Effects and activities that had an outcome before have it again. The module that was played must come to the same
 // journal and the same end. Another, as a new version that is to carry on the runs of an old one, must do what the journal says as
-// far as it goes. A long journal is cut at MaxCuts places that are spread over it. Returns a *DivergedError for the first cut after
+// far as it goes. A long journal is cut at MaxCuts places that are spread over it; of runs that
+// continued as new only the last is cut. Returns a *DivergedError for the first cut after
 // which that was not so.
 func (m *Module) Resume(ctx context.Context, r *Result) error {
-	for _, n := range cuts(len(r.Entries)) {
+	for _, n := range r.cuts() {
 		if n == 0 && m.digest != r.played.digest {
 			continue // that is a run of its own
 		}
@@ -60,6 +68,29 @@ func (m *Module) Resume(ctx context.Context, r *Result) error {
 		}
 	}
 	return nil
+}
+
+// cuts are the places at which the run is cut: not where a child run is under way, which would begin again and end later.
+func (r *Result) cuts() []int {
+	return slices.DeleteFunc(cuts(len(r.Entries)), func(n int) bool { return childUnderWay(r.Entries, n) })
+}
+
+// childUnderWay says that a child run was asked for before the cut and ended after it.
+func childUnderWay(es []journal.Entry, n int) bool {
+	return n > 0 && slices.ContainsFunc(es[n:], func(e journal.Entry) bool { return e.Kind == journal.KindChild && e.Op <= es[n-1].Issued })
+}
+
+// count adds the signals among entries to those by name.
+func count(delivered map[string]int, es []journal.Entry) map[string]int {
+	if delivered == nil {
+		delivered = map[string]int{}
+	}
+	for _, e := range es {
+		if e.Kind == journal.KindSignal && e.Status == abi.OK {
+			delivered[e.Name]++
+		}
+	}
+	return delivered
 }
 
 // MaxCuts bounds how often the run of one play is cut and carried on.
@@ -137,8 +168,8 @@ func entryText(es []journal.Entry, i int) string {
 	return text
 }
 
-// restore gives the run its first entries, and what had arrived by then.
-func (p *play) restore(before *Result, n int) error {
+// restore gives the run its first entries.
+func (p *play) restore(known []journal.Entry) error {
 	claims, err := p.store.Claim(p.ctx, p.node, journal.Want{Limit: 1})
 	if err != nil {
 		return err
@@ -146,20 +177,20 @@ func (p *play) restore(before *Result, n int) error {
 	if len(claims.Claims) != 1 {
 		return fmt.Errorf("the run to be restored was not claimed")
 	}
+	_, err = p.store.Commit(p.ctx, claims.Claims[0].Lease, journal.Batch{Entries: known, Next: &journal.Transition{State: journal.Ready}})
+	return err
+}
+
+// resend sends what had arrived by the cut and was not delivered, and leaves the rest for its moment.
+func (p *play) resend(before *Result, n int) error {
 	known := before.Entries[:n]
-	if _, err := p.store.Commit(p.ctx, claims.Claims[0].Lease, journal.Batch{Entries: known, Next: &journal.Transition{State: journal.Ready}}); err != nil {
-		return err
-	}
-	delivered := map[string]int{}
-	cancelled := false
-	for _, e := range known {
-		if e.Kind == journal.KindSignal && e.Status == abi.OK {
-			delivered[e.Name]++
-		}
-		cancelled = cancelled || e.Kind == journal.KindCancel
-	}
+	delivered := count(maps.Clone(before.played.delivered), known)
+	cancelled := slices.ContainsFunc(known, func(e journal.Entry) bool { return e.Kind == journal.KindCancel })
 	for i, e := range p.events {
 		at := before.played.events[i].at
+		if at.run < before.Continued {
+			at.entries = 0
+		}
 		e.After, e.Entries = at.at.Sub(p.start), at.entries
 		switch {
 		case !at.fired, e.query != nil:

@@ -28,6 +28,8 @@ type Expect struct {
 	Journal []json.RawMessage
 	// Calls is how many attempts were made of an effect or activity, by name.
 	Calls map[string]int
+	// Continued is how many runs continued as new before the one that ended so; nil for any number.
+	Continued *int
 	// Elapsed is how long the run took by its clock; nil for any time.
 	Elapsed *time.Duration
 	// Replies are what is to come of the case's queries, in their order.
@@ -45,6 +47,7 @@ type fileExpect struct {
 	Published  map[string]json.RawMessage `json:"published"`
 	Journal    []json.RawMessage          `json:"journal"`
 	Calls      map[string]int             `json:"calls"`
+	Continued  *int                       `json:"continued"`
 	Elapsed    string                     `json:"elapsed"`
 	Log        []string                   `json:"log"`
 }
@@ -53,7 +56,7 @@ type fileExpect struct {
 var states = []journal.State{journal.Completed, journal.Failed, journal.Cancelled, journal.Waiting, journal.Blocked}
 
 func (f fileExpect) read() (e Expect, err error) {
-	e = Expect{State: journal.State(f.State), Journal: f.Journal, Calls: f.Calls, Log: f.Log}
+	e = Expect{State: journal.State(f.State), Journal: f.Journal, Calls: f.Calls, Continued: f.Continued, Log: f.Log}
 	if f.State != "" && !slices.Contains(states, e.State) {
 		return e, fmt.Errorf("state is %q, not one of %v", f.State, states)
 	}
@@ -130,6 +133,9 @@ func (e Expect) Check(r *Result) []string {
 		if got := r.Called(name); got != e.Calls[name] {
 			odd = append(odd, fmt.Sprintf("calls %s: got %d attempts, want %d", name, got, e.Calls[name]))
 		}
+	}
+	if e.Continued != nil && r.Continued != *e.Continued {
+		odd = append(odd, fmt.Sprintf("continued: got %d runs that continued as new, want %d", r.Continued, *e.Continued))
 	}
 	if e.Elapsed != nil && r.Elapsed != *e.Elapsed {
 		odd = append(odd, fmt.Sprintf("elapsed: got %s, want %s", r.Elapsed, *e.Elapsed))

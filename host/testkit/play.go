@@ -34,7 +34,8 @@ type play struct {
 	node    string
 	ctx     context.Context
 	cancel  context.CancelFunc
-	run     journal.RunID
+	run     journal.RunID // the one that goes on for the case's run, when that has continued as new
+	earlier []journal.RunID
 	start   time.Time
 	events  []*event
 	turns   map[journal.RunID]*exec.Turn
@@ -59,7 +60,8 @@ type event struct {
 type firing struct {
 	fired   bool
 	at      time.Time
-	entries int64
+	entries int64 // of the run that went on then
+	run     int   // how many had continued by then
 }
 
 // Play plays a case to its end, or until nothing more can happen. An error says that the play itself is wrong: an
@@ -106,10 +108,14 @@ func (m *Module) play(ctx context.Context, c Case, before *Result, entries int) 
 
 func (m *Module) newPlay(ctx context.Context, c Case, before *Result, entries int) (*play, error) {
 	start := c.Start
+	id := runID(c)
+	if before != nil {
+		id, start = before.played.id, before.played.began
+	}
 	if entries > 0 {
 		start = before.Entries[entries-1].At
 	}
-	p := &play{stage: newStage(start), run: runID(c), start: c.Start, turns: map[journal.RunID]*exec.Turn{}, seen: map[journal.RunID]int64{}, logs: &lines{}}
+	p := &play{stage: newStage(start), run: id, start: c.Start, turns: map[journal.RunID]*exec.Turn{}, seen: map[journal.RunID]int64{}, logs: &lines{}}
 	p.effects, p.activities = newScripts(c.Effects), newScripts(c.Activities)
 	p.idle, p.over = p.look, func() bool { return p.ended || p.err != nil || p.unmocked != nil || p.ctx.Err() != nil }
 	if before != nil {
@@ -161,15 +167,24 @@ func (p *play) begin(m *Module, c Case, before *Result, entries int) error {
 	if name == "" {
 		name = "workflow"
 	}
-	r := journal.Run{Tenant: tenant.Default, ID: p.run, Workflow: name, Digest: m.digest, Entry: c.Workflow, Input: c.Input}
+	input := c.Input
+	if before != nil {
+		input = before.played.input
+	}
+	r := journal.Run{Tenant: tenant.Default, ID: p.run, Workflow: name, Digest: m.digest, Entry: c.Workflow, Input: input}
 	if _, _, err := p.store.Create(p.ctx, r); err != nil {
 		return err
 	}
 	p.plan(c)
-	if entries == 0 {
+	if before == nil {
 		return nil
 	}
-	return p.restore(before, entries)
+	if entries > 0 {
+		if err := p.restore(before.Entries[:entries]); err != nil {
+			return err
+		}
+	}
+	return p.resend(before, entries)
 }
 
 // plan makes the events of a case.
@@ -197,8 +212,18 @@ func (p *play) direct() {
 	p.turner.Wait(context.Background())
 }
 
-// end is told by the turner that a run has ended or is blocked.
-func (p *play) end(id journal.RunID, _ *journal.Run) { p.ended = p.ended || id == p.run }
+// end is told by the turner that a run has ended or is blocked. One that continues as new goes on as its successor.
+func (p *play) end(id journal.RunID, _ *journal.Run) {
+	if id != p.run {
+		return
+	}
+	run, err := p.store.Run(p.ctx, tenant.Default, id)
+	if err == nil && run.State == journal.Continued {
+		p.earlier, p.run = append(p.earlier, id), run.Successor
+		return
+	}
+	p.ended, p.err = true, errors.Join(p.err, err)
+}
 
 // look finds what can go on beside those that are on the stage: runs that are due, and events.
 func (p *play) look() (again bool, next time.Time) {
@@ -270,7 +295,7 @@ func (p *play) fire() bool {
 		if err == nil && r.NextSeq < e.Entries {
 			continue
 		}
-		e.at = firing{fired: true, at: p.Now(), entries: r.NextSeq}
+		e.at = firing{fired: true, at: p.Now(), entries: r.NextSeq, run: len(p.earlier)}
 		if err == nil {
 			err = p.send(e)
 		}
@@ -306,7 +331,7 @@ func (p *play) result(c Case) (*Result, error) {
 		return nil, err
 	}
 	r := &Result{State: run.State, Output: run.Output, Reason: run.Reason, Waiting: run.Waiting, Calls: p.calls, Replies: p.replies, Log: p.logs.text,
-		Elapsed: p.Now().Sub(c.Start), Published: map[string][]byte{}, played: played{digest: run.Digest, c: c, outcomes: p.outcomes, events: p.events, mismatch: p.mismatch(run)}}
+		Elapsed: p.Now().Sub(c.Start), Published: map[string][]byte{}, Continued: len(p.earlier), played: played{digest: run.Digest, id: run.ID, input: run.Input, began: run.CreatedAt, c: c, outcomes: p.outcomes, events: p.events, mismatch: p.mismatch(run)}}
 	if run.State == journal.Failed || run.State == journal.Cancelled {
 		r.Failure = abi.DecodeFailure(run.Failure)
 	}
@@ -317,11 +342,27 @@ func (p *play) result(c Case) (*Result, error) {
 	for _, v := range values {
 		r.Published[v.Key] = v.Value
 	}
-	for {
-		page, err := p.store.Entries(ctx, tenant.Default, p.run, int64(len(r.Entries)), 1000)
-		if err != nil || len(page) == 0 {
-			return r, err
+	for _, id := range p.earlier {
+		entries, err := p.entries(id)
+		if err != nil {
+			return nil, err
 		}
-		r.Entries = append(r.Entries, page...)
+		r.played.delivered = count(r.played.delivered, entries)
+	}
+	r.Entries, err = p.entries(p.run)
+	if len(r.Entries) > 0 {
+		r.played.began = r.Entries[0].At
+	}
+	return r, err
+}
+
+// entries is the whole journal of a run.
+func (p *play) entries(id journal.RunID) (all []journal.Entry, err error) {
+	for {
+		page, err := p.store.Entries(context.Background(), tenant.Default, id, int64(len(all)), 1000)
+		if err != nil || len(page) == 0 {
+			return all, err
+		}
+		all = append(all, page...)
 	}
 }

@@ -32,7 +32,7 @@ func (m *Module) Test(ctx context.Context, s Spec) (Report, error) {
 		rep.Problems = s.Expect.Check(rep.Result)
 	}
 	if err == nil && s.Resume {
-		rep.Cuts = len(cuts(len(rep.Result.Entries)))
+		rep.Cuts = len(rep.Result.cuts())
 		err = m.Resume(ctx, rep.Result)
 	}
 	rep.Took = time.Since(began)

@@ -25,6 +25,7 @@ type Result struct {
 	Replies   []Reply // to the case's queries, in the order in which they were asked
 	Log       []string
 	Elapsed   time.Duration // by the run's clock
+	Continued int           // how many runs continued as new before the one that Entries are of
 
 	played played
 }
