@@ -1,4 +1,5 @@
-// Package assemblyscript_test runs the workflows of the folder test. It has no place in a host.
+//go:build !race
+
 package assemblyscript_test
 
 import (

@@ -1,4 +1,5 @@
-// Package rust_test runs the tests of the Rust SDK, which are programs for this machine. It has no place in a host.
+//go:build !race
+
 package rust_test
 
 import (
