@@ -27,7 +27,7 @@ import (
 
 func main() {
 	if len(os.Args) < 2 {
-		usage()
+		help()
 	}
 	args := os.Args[2:]
 	switch os.Args[1] {
@@ -44,11 +44,11 @@ func main() {
 		}
 		run(func(ctx context.Context, b *bench) error { return b.all(ctx, flags) })
 	default:
-		usage()
+		help()
 	}
 }
 
-func usage() {
+func help() {
 	fmt.Fprintln(os.Stderr, "usage: bench quick | bench all [-rounds N] [-seconds S] [-systems LIST]")
 	os.Exit(2)
 }

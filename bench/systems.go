@@ -146,31 +146,36 @@ type line struct {
 	P99MS    float64 `json:"cell_p99_ms"`
 }
 
-// open starts a system with a database or folder of its own.
-func (b *bench) open(ctx context.Context, p prepared, inFlight int) (*harness.Child, harness.Hello, error) {
+// opened is a system that runs, with a process and a database or folder of its own.
+type opened struct {
+	*harness.Child
+	hello harness.Hello
+	dsn   string
+}
+
+func (b *bench) open(ctx context.Context, p prepared, inFlight int) (opened, error) {
 	o := p.options
 	o.InFlight = inFlight
 	b.made++
 	o.Dir = filepath.Join(b.tmp, fmt.Sprint(b.made))
-	if err := os.Mkdir(o.Dir, 0o700); err != nil {
-		return nil, harness.Hello{}, err
-	}
-	var err error
-	switch p.store {
-	case postgres:
+	err := os.Mkdir(o.Dir, 0o700)
+	switch {
+	case err != nil:
+	case p.store == postgres:
 		o.DSN, err = b.database(ctx)
-	case sqlite:
+	case p.store == sqlite:
 		o.SQLite = filepath.Join(o.Dir, "db")
 	}
 	if err != nil {
-		return nil, harness.Hello{}, err
+		return opened{}, err
 	}
-	return harness.Start(ctx, nil, p.program, append(p.args, o.Args()...)...)
+	child, hello, err := harness.Start(ctx, nil, p.program, append(p.args, o.Args()...)...)
+	return opened{child, hello, o.DSN}, err
 }
 
 // measure gives a system a process and a database of its own, measures one cell and prints it.
 func (b *bench) measure(ctx context.Context, p prepared, c harness.Cell) (harness.Result, error) {
-	child, _, err := b.open(ctx, p, c.InFlight)
+	child, err := b.open(ctx, p, c.InFlight)
 	if err != nil {
 		return harness.Result{}, fmt.Errorf("%s: %w", p.name, err)
 	}

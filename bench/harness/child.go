@@ -71,7 +71,7 @@ const slack = 30 * time.Second
 
 // Measure has the program measure a cell.
 func (c *Child) Measure(ctx context.Context, cell Cell) (Result, error) {
-	limit := slack + time.Duration((cell.Warm*maxWarm+cell.Seconds)*float64(time.Second))
+	limit := slack + mostWarm + time.Duration((cell.Warm+cell.Seconds)*float64(time.Second))
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %s", limit))
 	defer cancel()
 	stop := context.AfterFunc(ctx, c.kill)

@@ -38,7 +38,7 @@ type Cell struct {
 	InFlight int `json:"in_flight"` // workflows at a time
 	// Seconds is how long workflows count whose ends fall into that time.
 	Seconds float64 `json:"seconds,omitempty"`
-	// Warm is how many seconds pass before, up to maxWarm times as many while fewer workflows have ended than are in flight. The
+	// Warm is how many seconds pass before, up to mostWarm while fewer workflows have ended than are in flight. The
 	// first workflows have fewer steps, each another number: a system that serves all in turn would otherwise keep all at the
 	// same step, and end them all together, within a window or outside.
 	Warm float64 `json:"warm,omitempty"`
@@ -46,7 +46,7 @@ type Cell struct {
 	Workflows int `json:"workflows,omitempty"`
 }
 
-const maxWarm = 5
+const mostWarm = 8 * time.Second
 
 // Result is what a cell came to.
 type Result struct {
@@ -93,7 +93,7 @@ func Measure(ctx context.Context, s System, c Cell) (Result, error) {
 	if !l.bounded {
 		warm := time.Duration(c.Warm * float64(time.Second))
 		wait(ctx, time.After(warm), nil)
-		wait(ctx, time.After(warm*(maxWarm-1)), l.turned)
+		wait(ctx, time.After(mostWarm-warm), l.turned)
 		l.count(true)
 		begun = time.Now()
 		wait(ctx, time.After(time.Duration(c.Seconds*float64(time.Second))), nil)

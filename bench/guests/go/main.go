@@ -20,10 +20,9 @@ var payload = strings.Repeat("....5....|", 10)
 
 var step = reprise.NewActivity("step", func(context.Context, int) (string, error) { return payload, nil }, reprise.ActivityOptions{})
 
-func main() {
-	reprise.Workflow("steps", Steps)
-	reprise.Main()
-}
+func init() { reprise.Workflow("steps", Steps) }
+
+func main() { reprise.Main() }
 
 func begin(ctx context.Context, activity bool) *reprise.Future[string] {
 	if activity {
