@@ -109,7 +109,13 @@ typedef struct {
 	int64_t backoff_ms;       /* after the first failure; default 1,000 */
 	double factor;            /* growth of the wait; default 2 */
 	int64_t max_backoff_ms;   /* default 60,000 */
+	const char *const *non_retryable; /* failure codes that end it at once, ended by NULL */
 } rp_options;
+
+typedef struct {
+	const char *module; /* of another module: a workflow name or a digest */
+	bool abandon;       /* it goes on when its handle is given up, and when this run ends */
+} rp_child_options;
 
 #define RP_MILLISECOND INT64_C(1000000)
 #define RP_SECOND (1000 * RP_MILLISECOND)
@@ -119,8 +125,8 @@ typedef struct {
 /* Options may be NULL. A request that breaks a limit is a handle that has failed already. */
 rp_handle rp_activity(const char *name, rp_bytes input, const rp_options *options);
 rp_handle rp_effect(const char *name, rp_bytes input, const rp_options *options);
-/* A run of its own. options is the JSON object of the contract's child, or no bytes. */
-rp_handle rp_child(const char *workflow, rp_bytes input, rp_bytes options);
+/* A run of its own, which ends when this one does unless it is abandoned. Not from an activity. */
+rp_handle rp_child(const char *workflow, rp_bytes input, const rp_child_options *options);
 rp_handle rp_timer(int64_t nanoseconds);
 rp_handle rp_signal(const char *name); /* the next signal of that name */
 
@@ -145,7 +151,7 @@ uint64_t rp_random(void); /* the same numbers in every replay; not for secrets *
 rp_bytes rp_info(void);   /* the caller's: JSON with run, tenant, workflow, key, module, and attempt (from 1) in an activity */
 void rp_publish(const char *key, rp_bytes value); /* a value that readers of the run see */
 void rp_log(int level, const char *format, ...) __attribute__((format(printf, 2, 3))); /* REPRISE_LOG_INFO and so on, at most 1,023 bytes; silent in replay */
-int rp_continue_as_new(rp_bytes input); /* RP_OK: return it, and the run ends and its successor begins with input */
+int rp_continue_as_new(rp_bytes input); /* RP_OK: return it, and the run ends and its successor begins with input; a workflow's only */
 
 #ifdef __cplusplus
 }
@@ -165,10 +171,6 @@ int rp_continue_as_new(rp_bytes input); /* RP_OK: return it, and the run ends an
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* Newer than some of the headers that a program may have beside this one; only programs that call them import them. */
-REPRISE_IMPORT("child") extern int32_t reprise_child(const void *name, int32_t name_len, const void *in, int32_t in_len, const void *opts, int32_t opts_len);
-REPRISE_IMPORT("continue_as_new") extern void reprise_continue_as_new(const void *ptr, int32_t len);
 
 /* ---- Memory ---- */
 
@@ -285,7 +287,7 @@ static void rp__bound(rp_json *w, const char *key, int64_t v) {
 static rp_bytes rp__encode(const rp_options *o) {
 	rp_json w = {NULL, 0, 0};
 	rp_bytes none = {NULL, 0};
-	bool retry = o && (o->attempts || o->backoff_ms || o->factor != 0 || o->max_backoff_ms);
+	bool retry = o && (o->attempts || o->backoff_ms || o->factor != 0 || o->max_backoff_ms || o->non_retryable);
 	if (o == NULL || (!retry && !o->module && !o->timeout_ms && !o->total_timeout_ms))
 		return none;
 	rp_json_object(&w);
@@ -305,6 +307,13 @@ static rp_bytes rp__encode(const rp_options *o) {
 			rp_json_double(&w, o->factor);
 		}
 		rp__bound(&w, "max_backoff_ms", o->max_backoff_ms);
+		if (o->non_retryable) {
+			rp_json_key(&w, "non_retryable");
+			rp_json_array(&w);
+			for (const char *const *code = o->non_retryable; *code; code++)
+				rp_json_string(&w, rp_text(*code));
+			rp_json_end_array(&w);
+		}
 		rp_json_end_object(&w);
 	}
 	rp_json_end_object(&w);
@@ -325,8 +334,25 @@ rp_handle rp_effect(const char *name, rp_bytes in, const rp_options *options) {
 	return h;
 }
 
-rp_handle rp_child(const char *workflow, rp_bytes in, rp_bytes o) {
-	return reprise_child(workflow, (int32_t)strlen(workflow), in.data, (int32_t)in.len, o.data, (int32_t)o.len);
+rp_handle rp_child(const char *workflow, rp_bytes in, const rp_child_options *options) {
+	rp_bytes o = {NULL, 0};
+	if (options && (options->module || options->abandon)) {
+		rp_json w = {NULL, 0, 0};
+		rp_json_object(&w);
+		if (options->module) {
+			rp_json_key(&w, "module");
+			rp_json_string(&w, rp_text(options->module));
+		}
+		if (options->abandon) {
+			rp_json_key(&w, "abandon");
+			rp_json_bool(&w, true);
+		}
+		rp_json_end_object(&w);
+		o = rp_json_done(&w);
+	}
+	rp_handle h = reprise_child(workflow, (int32_t)strlen(workflow), in.data, (int32_t)in.len, o.data, (int32_t)o.len);
+	rp_free(o);
+	return h;
 }
 
 rp_handle rp_timer(int64_t nanoseconds) { return reprise_timer(nanoseconds); }

@@ -309,9 +309,10 @@ template <class Out = json, class In> task<Out> activity(const char *name, const
 template <class Out = json, class In> task<Out> effect(const char *name, const In &in, const options &o = {}) {
 	return detail::request<Out>(rp_effect(name, detail::view(encode(in)), &o));
 }
-// A run of its own. options is the JSON object of the contract's child, or empty.
-template <class Out = json, class In> task<Out> child(const char *workflow, const In &in, const std::string &options = {}) {
-	return detail::request<Out>(rp_child(workflow, detail::view(encode(in)), detail::view(options)));
+// A run of its own, which ends when its task is dropped, or this run ends, unless the options say abandon. Not from an activity.
+using child_options = rp_child_options; // {.module = "billing", .abandon = true}
+template <class Out = json, class In> task<Out> child(const char *workflow, const In &in, const child_options &o = {}) {
+	return detail::request<Out>(rp_child(workflow, detail::view(encode(in)), &o));
 }
 template <class T = json> task<T> signal(const char *name) { return detail::request<T>(rp_signal(name)); }
 inline task<> sleep(std::chrono::nanoseconds d) { return detail::request<unit>(rp_timer(d.count())); }

@@ -139,6 +139,8 @@ pub const Options = struct {
     backoff_ms: i64 = 0,
     factor: f64 = 0,
     max_backoff_ms: i64 = 0,
+    /// Failure codes that end it at once.
+    non_retryable: ?[]const []const u8 = null,
 
     fn encoded(o: Options) []const u8 {
         const retry = .{
@@ -146,6 +148,7 @@ pub const Options = struct {
             .backoff_ms = given(i64, o.backoff_ms),
             .factor = given(f64, o.factor),
             .max_backoff_ms = given(i64, o.max_backoff_ms),
+            .non_retryable = o.non_retryable,
         };
         const text = encode(.{
             .module = if (o.module.len > 0) o.module else null,
@@ -206,10 +209,16 @@ pub fn effect(comptime Out: type, name: []const u8, in: anytype, options: Option
     return .{ .handle = abi.effect(name.ptr, name.len, payload.ptr, payload.len, opts.ptr, opts.len) };
 }
 
-/// A run of its own. options is the JSON object of the contract's child, or empty.
-pub fn child(comptime Out: type, workflow: []const u8, in: anytype, options: []const u8) Request(Out) {
+/// module is a workflow name or a digest; null is the run's own. A child that is abandoned goes on when its handle is given up, and when
+/// this run ends.
+pub const ChildOptions = struct { module: ?[]const u8 = null, abandon: ?bool = null };
+
+/// A run of its own, which ends when this one does unless it is abandoned. Not from an activity.
+pub fn child(comptime Out: type, workflow: []const u8, in: anytype, options: ChildOptions) Request(Out) {
     const payload = encode(in);
-    return .{ .handle = abi.child(workflow.ptr, workflow.len, payload.ptr, payload.len, options.ptr, options.len) };
+    const text = encode(options);
+    const opts = if (text.len > "{}".len) text else "";
+    return .{ .handle = abi.child(workflow.ptr, workflow.len, payload.ptr, payload.len, opts.ptr, opts.len) };
 }
 
 pub const Header = struct { name: []const u8, value: []const u8 };

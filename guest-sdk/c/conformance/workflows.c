@@ -117,7 +117,7 @@ static int signals(rp_bytes input) {
 
 static int child(rp_bytes input) {
 	rp_bytes outcome;
-	int rc = rp_get(rp_child("sequential", input, rp_text(NULL)), &outcome);
+	int rc = rp_get(rp_child("sequential", input, NULL), &outcome);
 	if (rc)
 		return rc;
 	rp_json w = {0};

@@ -102,10 +102,16 @@ static void test_requests(void) {
 	NEW(0);
 	rp_activity("work", rp_text("1"), NULL);
 	TEXT(rp_text(host.options), "");
-	rp_options all = {"m", 1, 2, 3, 4, 1.5, 5};
+	static const char *const codes[] = {"a", "b", NULL};
+	rp_options all = {"m", 1, 2, 3, 4, 1.5, 5, codes};
 	rp_activity("work", rp_text("1"), &all);
 	TEXT(rp_text(host.options), "{\"module\":\"m\",\"timeout_ms\":1,\"total_timeout_ms\":2,"
-		"\"retry\":{\"attempts\":3,\"backoff_ms\":4,\"factor\":1.5,\"max_backoff_ms\":5}}");
+		"\"retry\":{\"attempts\":3,\"backoff_ms\":4,\"factor\":1.5,\"max_backoff_ms\":5,\"non_retryable\":[\"a\",\"b\"]}}");
+	rp_child("w", rp_text("1"), NULL);
+	TEXT(rp_text(host.options), "");
+	rp_child_options elsewhere = {"m", true};
+	rp_child("w", rp_text("1"), &elsewhere);
+	TEXT(rp_text(host.options), "{\"module\":\"m\",\"abandon\":true}");
 	rp_options one = {.attempts = 2};
 	rp_effect("e", rp_text("1"), &one);
 	TEXT(rp_text(host.options), "{\"retry\":{\"attempts\":2}}");

@@ -104,7 +104,7 @@ fn signals() ![2]reprise.Json {
 }
 
 fn child(n: i64) !struct { child: i64 } {
-    return .{ .child = try reprise.child(i64, "sequential", n, "").get() };
+    return .{ .child = try reprise.child(i64, "sequential", n, .{}).get() };
 }
 
 fn again(n: i64) ![]const u8 {
