@@ -32,6 +32,7 @@ func (p *program) test() *cli.Command {
 			&cli.StringFlag{Name: "run", Usage: "only cases with this text in their name"},
 			&cli.BoolFlag{Name: "no-resume", Usage: "do not cut and carry on runs"},
 			&cli.StringFlag{Name: "upgrade", Usage: "a newer module or program: it, too, must carry on the runs of PATH from each entry"},
+			&cli.StringSliceFlag{Name: "module", Usage: "NAME=PATH: another module or program that the runs may name, for activities and child runs; may be repeated"},
 			&cli.BoolFlag{Name: "journal", Usage: "show the journal of each run"},
 			&cli.StringFlag{Name: "lang", Usage: "language of the program"},
 			engineFlag(),
@@ -158,10 +159,14 @@ func (t *tester) run(ctx *cli.Context, path, upgrade string, specs []testkit.Spe
 			return err
 		}
 	}
+	others, err := t.others(ctx)
+	if err != nil {
+		return err
+	}
 	view := testView{Module: string(digest)}
 	diverged := false
 	for _, s := range specs {
-		s.Resume = s.Resume && t.resume
+		s.Resume, s.Modules = s.Resume && t.resume, others
 		rep, err := m.Test(ctx.Context, s)
 		if err == nil && newer != nil && rep.Result != nil {
 			err = meet(ctx.Context, newer, &rep)
@@ -179,6 +184,26 @@ func (t *tester) run(ctx *cli.Context, path, upgrade string, specs []testkit.Spe
 		return err
 	}
 	return view.verdict(diverged)
+}
+
+// others are the modules of the flag module, by name.
+func (t *tester) others(ctx *cli.Context) (map[string]*testkit.Module, error) {
+	others := map[string]*testkit.Module{}
+	for _, text := range ctx.StringSlice("module") {
+		name, path, ok := strings.Cut(text, "=")
+		if !ok || path == "" {
+			return nil, &usageError{command: ctx.Command.HelpName, what: fmt.Sprintf("--module is %.80q, not NAME=PATH", text)}
+		}
+		if err := modules.CheckName(name); err != nil {
+			return nil, err
+		}
+		m, _, err := t.load(ctx, path)
+		if err != nil {
+			return nil, fmt.Errorf("module %s: %w", name, err)
+		}
+		others[name] = m
+	}
+	return others, nil
 }
 
 // meet lets a newer module carry on the run of a case.

@@ -25,6 +25,8 @@ type Case struct {
 	Queries []Query
 	// Cancel asks the run to end; nil for never.
 	Cancel *Cancel
+	// Modules are other modules that the run may name, for activities and child runs, by the name of their workflow.
+	Modules map[string]*Module
 	// Start is when the run begins, by its clock. Default the first of January 2026, UTC.
 	Start time.Time
 	// Limits bound the run, as on a host; fields that are 0 get their ceilings.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -74,5 +75,20 @@ func TestChildUnderWayIsNotCut(t *testing.T) {
 		if got := childUnderWay(es, n); got != want {
 			t.Errorf("cut after %d entries: got %v, want %v", n, got, want)
 		}
+	}
+}
+
+func TestOtherModules(t *testing.T) {
+	m := family(t)
+	r := mustPlay(t, m, Case{Input: []byte("m"), Modules: map[string]*Module{"other": load(t, "echo")}})
+	if got, want := r.String(), `completed with "c"`; got != want {
+		t.Errorf("got %s, want %s: the other module's output", got, want)
+	}
+	if err := m.Resume(context.Background(), r); err != nil {
+		t.Error(err)
+	}
+	r = mustPlay(t, m, Case{Input: []byte("m")})
+	if got := r.String(); !strings.Contains(got, abi.CodeUnknownModule) {
+		t.Errorf("got %s, want that there is no such module", got)
 	}
 }

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -160,7 +162,7 @@ func (p *play) begin(m *Module, c Case, before *Result, entries int) error {
 		return err
 	}
 	p.node = node.ID
-	if _, err := p.store.PutModule(p.ctx, modules.Module{Tenant: tenant.Default, Digest: m.digest, Size: int64(len(m.bytes)), Manifest: m.manifest}, m.bytes); err != nil {
+	if err := p.publish(m, c.Modules); err != nil {
 		return err
 	}
 	name := c.Workflow
@@ -185,6 +187,26 @@ func (p *play) begin(m *Module, c Case, before *Result, entries int) error {
 		}
 	}
 	return p.resend(before, entries)
+}
+
+// publish puts modules into the store: the one that is played, and those that it may name.
+func (p *play) publish(m *Module, others map[string]*Module) error {
+	put := func(m *Module) error {
+		_, err := p.store.PutModule(p.ctx, modules.Module{Tenant: tenant.Default, Digest: m.digest, Size: int64(len(m.bytes)), Manifest: m.manifest}, m.bytes)
+		return err
+	}
+	if err := put(m); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(others)) {
+		if err := put(others[name]); err != nil {
+			return err
+		}
+		if _, _, err := p.store.SetAlias(p.ctx, tenant.Default, name, others[name].digest); err != nil {
+			return fmt.Errorf("publish %s: %w", name, err)
+		}
+	}
+	return nil
 }
 
 // plan makes the events of a case.

@@ -1,5 +1,5 @@
 ;; What it does is said by the first byte of its input. "p" starts a child run with the input "c", waits for it and ends with its
-;; outcome. "c" waits for a minute and ends with "child". A digit waits for the signal "go": above "0" it continues as new with
+;; outcome; "m" does so with a child of the module "other". "c" waits for a minute and ends with "child". A digit waits for the signal "go": above "0" it continues as new with
 ;; the digit below, and "0" ends with the signal's payload.
 (module
   (import "reprise_v1" "input" (func $input (param i32 i32) (result i32)))
@@ -15,6 +15,7 @@
   (data (i32.const 16) "c")
   (data (i32.const 32) "child")
   (data (i32.const 48) "go")
+  (data (i32.const 64) "{\"module\":\"other\"}")
   ;; Waits for one handle and ends with its outcome, unless something else is output later.
   (func $await (param $h i32)
     (i32.store (i32.const 0x1000) (local.get $h))
@@ -27,6 +28,10 @@
     (if (i32.eq (local.get $what) (i32.const 112)) ;; p
       (then
         (call $await (call $child (i32.const 0) (i32.const 6) (i32.const 16) (i32.const 1) (i32.const 0) (i32.const 0)))
+        (return (i32.const 0))))
+    (if (i32.eq (local.get $what) (i32.const 109)) ;; m
+      (then
+        (call $await (call $child (i32.const 0) (i32.const 6) (i32.const 16) (i32.const 1) (i32.const 64) (i32.const 18)))
         (return (i32.const 0))))
     (if (i32.eq (local.get $what) (i32.const 99)) ;; c
       (then
