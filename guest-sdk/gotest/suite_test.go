@@ -30,6 +30,11 @@ func TestCompletes(t *testing.T) {
 		{"context deadline", "deadline", "", `"in time"`},
 		{"activities and retry", "retry", "", `["attempt 3","not_yet: attempt 3","final: attempt 1","not_yet: attempt 1","unknown_activity"]`},
 		{"tickers and timers", "ticks", "", `"ok"`},
+		{"children", "children", "4", "[0,1,2,3]"},
+		{"failure of a child", "child-fails", `{"code":"c","message":"m","details":{"k":9007199254740993}}`, `{"code":"c","message":"step 3: c: m","details":{"k":9007199254740993}}`},
+		{"child that is given up", "child-given-up", "", "true"},
+		{"child of an activity", "child-of-activity", "", `"abi_misuse: only a workflow starts child runs, not activity"`},
+		{"continue as new in an activity", "again-elsewhere", "", `"error: only a workflow can continue as new"`},
 		{"limit", "limits", "", ""},
 		{"bytes", "payload", "\x00\xff\xfe not JSON {", "\x00\xff\xfe not JSON {"},
 		{"no bytes", "payload", "", ""},
@@ -106,6 +111,24 @@ func TestSignals(t *testing.T) {
 	run := finish(t, id)
 	if got, want := string(run.Output), `["one","two","three","late"]`; got != want {
 		t.Errorf("got %s %s, want %s", got, run.Failure, want)
+	}
+}
+
+// A run goes on as another, which has the signals that the first has not seen.
+func TestContinueAsNew(t *testing.T) {
+	id := start(t, "suite", "again", "")
+	for _, note := range []string{`"one"`, `"two"`, `"three"`} {
+		signal(t, id, "note", note)
+	}
+	run := finish(t, id)
+	for range 2 {
+		if run.State != journal.Continued || run.Successor == (journal.RunID{}) {
+			t.Fatalf("got %s %s, want continued", run.State, run.Failure)
+		}
+		run = finish(t, run.Successor)
+	}
+	if got, want := string(run.Output), `["one","two","three"]`; got != want {
+		t.Errorf("got %s %s %s, want %s", run.State, got, run.Failure, want)
 	}
 }
 
@@ -203,7 +226,7 @@ func TestManifest(t *testing.T) {
 			t.Fatal(err)
 		}
 		m := v.Module.Manifest
-		if !strings.HasPrefix(m.SDK, "go/") || len(m.Workflows) < 20 || !cmp.Equal(m.Activities, []string{"final", "flaky", "same"}) {
+		if !strings.HasPrefix(m.SDK, "go/") || len(m.Workflows) < 20 || !cmp.Equal(m.Activities, []string{"final", "flaky", "parent", "same"}) {
 			t.Errorf("%s: got manifest %+v", module, m)
 		}
 	}

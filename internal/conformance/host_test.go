@@ -107,7 +107,8 @@ func (s *stage) play(p program, c *cut) (outcome, error) {
 			return outcome{}, fmt.Errorf("meddle: %w", err)
 		}
 	}
-	if run, err = s.host.Result(ctx, tenant.Default, run.ID, patience); err != nil {
+	first := run.ID
+	if run, err = s.last(ctx, first); err != nil {
 		return outcome{}, err
 	}
 	published, err := s.store.Published(ctx, tenant.Default, run.ID)
@@ -117,25 +118,44 @@ func (s *stage) play(p program, c *cut) (outcome, error) {
 	if err := p.check(s.lang, run, published); err != nil {
 		return outcome{}, err
 	}
-	return s.outcome(ctx, p, run.ID)
+	var o outcome
+	o.Died, o.Commits = s.store.died(first)
+	for id := first; id != (journal.RunID{}) && err == nil; {
+		id, err = s.read(ctx, p, id, &o)
+	}
+	return o, err
 }
 
-// outcome reads a run's journal, which must replay to the same end.
-func (s *stage) outcome(ctx context.Context, p program, id journal.RunID) (outcome, error) {
+// last waits for the end of a run, or of the one that goes on for it.
+func (s *stage) last(ctx context.Context, id journal.RunID) (run journal.Run, err error) {
+	for id != (journal.RunID{}) && err == nil {
+		if run, err = s.host.Result(ctx, tenant.Default, id, patience); err == nil {
+			id = run.Successor
+		}
+	}
+	return run, err
+}
+
+// read adds a run's journal, which must replay to the same end, and returns the run that goes on for it.
+func (s *stage) read(ctx context.Context, p program, id journal.RunID, o *outcome) (next journal.RunID, err error) {
+	run, err := s.store.Run(ctx, tenant.Default, id)
+	if err != nil {
+		return next, err
+	}
 	entries, err := s.store.Entries(ctx, tenant.Default, id, 0, 1000)
 	if err != nil {
-		return outcome{}, err
+		return next, err
 	}
-	var o outcome
-	if o.Journal, err = canonical(p, entries); err != nil {
-		return outcome{}, err
+	lines, err := canonical(p, entries)
+	if err != nil {
+		return next, err
 	}
-	o.Died, o.Commits = s.store.died(id)
+	o.Journal = append(o.Journal, lines...)
 	r, err := s.host.Replay(ctx, tenant.Default, id, "")
 	if err == nil && !r.OK {
 		err = fmt.Errorf("replay: %s", r.Mismatch)
 	}
-	return o, err
+	return run.Successor, err
 }
 
 // runnable are the programs that hosts run.

@@ -36,11 +36,13 @@ type mortal struct {
 	cuts    map[journal.RunID]cut
 	next    map[string]cut // by the key of a run that has not begun
 	commits map[journal.RunID]int
-	dead    map[journal.RunID]bool // those that have died
+	dead    map[journal.RunID]bool          // those that have died
+	roots   map[journal.RunID]journal.RunID // of children and successors: the run that they all come from, which counts for them
 }
 
 func newMortal(s journal.Store) *mortal {
-	return &mortal{Store: s, cuts: map[journal.RunID]cut{}, next: map[string]cut{}, commits: map[journal.RunID]int{}, dead: map[journal.RunID]bool{}}
+	return &mortal{Store: s, cuts: map[journal.RunID]cut{}, next: map[string]cut{}, commits: map[journal.RunID]int{}, dead: map[journal.RunID]bool{},
+		roots: map[journal.RunID]journal.RunID{}}
 }
 
 // plan says how the run of a key is to die.
@@ -64,10 +66,20 @@ func (m *mortal) begun(r journal.Run) bool {
 	return c.at == 0
 }
 
-// due counts a commit and says how the run dies at it, "" for not at all.
-func (m *mortal) due(id journal.RunID) death {
+// due counts a commit and says how the run dies at it, "" for not at all. The commits of a run, its children and its successors
+// are counted together.
+func (m *mortal) due(id journal.RunID, b journal.Batch) death {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if root, ok := m.roots[id]; ok {
+		id = root
+	}
+	for _, child := range b.Children {
+		m.roots[child.ID] = id
+	}
+	if b.Next != nil && b.Next.Successor != nil {
+		m.roots[b.Next.Successor.ID] = id
+	}
 	m.commits[id]++
 	c, ok := m.cuts[id]
 	if !ok || c.at != always && (m.dead[id] || m.commits[id] != c.at) {
@@ -95,7 +107,7 @@ func (m *mortal) Begin(ctx context.Context, r journal.Run, node string, first jo
 
 // Commit writes a batch, and lets the run die where it was planned.
 func (m *mortal) Commit(ctx context.Context, l journal.Lease, b journal.Batch) (journal.State, error) {
-	how := m.due(l.Run)
+	how := m.due(l.Run, b)
 	if how == "" {
 		return m.Store.Commit(ctx, l, b)
 	}

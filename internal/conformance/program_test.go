@@ -51,6 +51,9 @@ var programs = []program{
 	{name: "again", input: "2", output: `"done"`},
 }
 
+// pending are the programs that no host runs yet.
+var pending []string
+
 // check says what is wrong with how a run has ended.
 func (p program) check(l language, r journal.Run, published []journal.Published) error {
 	want := journal.Completed

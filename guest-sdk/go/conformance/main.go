@@ -21,6 +21,8 @@ func init() {
 	reprise.Workflow("flaky", func(ctx context.Context, _ any) (int, error) { return flaky.Do(ctx, nil) })
 	reprise.Workflow("timer", Timer)
 	reprise.Workflow("signal", Signal)
+	reprise.Workflow("child", Child)
+	reprise.Workflow("again", Again)
 	reprise.Workflow("cleanup", Cleanup)
 	reprise.Workflow("large", Large)
 	reprise.Workflow("numbers", Numbers)
@@ -110,6 +112,23 @@ func Signal(ctx context.Context, _ any) ([]any, error) {
 		out[i] = payload
 	}
 	return out, nil
+}
+
+// Child lets a run of its own do the work.
+func Child(ctx context.Context, n int) (map[string]int, error) {
+	v, err := reprise.Child[int](ctx, "sequential", n, reprise.ChildOptions{})
+	return map[string]int{"child": v}, err
+}
+
+// Again counts down, each time in a new run.
+func Again(ctx context.Context, n int) (string, error) {
+	if n == 0 {
+		return "done", nil
+	}
+	if _, err := double.Do(ctx, n); err != nil {
+		return "", err
+	}
+	return "", reprise.ContinueAsNew(n - 1)
 }
 
 // Cleanup undoes what it did when it is cancelled.

@@ -1,5 +1,5 @@
 // The module conformance-ts.wasm: the programs of guest-sdk/conformance, in TypeScript.
-import { activity, Failure, info, nonRetryable, publish, signal, sleep, workflow } from "reprise";
+import { activity, child, continueAsNew, Failure, info, nonRetryable, publish, signal, sleep, workflow } from "reprise";
 
 const impatient = { retry: { attempts: 5, backoff: "1ms" } };
 
@@ -55,6 +55,14 @@ workflow("timer", async () => {
 workflow("signal", async () => {
   publish("stage", "waiting");
   return [await signal("go"), await signal("go")];
+});
+
+workflow("child", async (n: number) => ({ child: await child("sequential", n) }));
+
+workflow("again", async (n: number) => {
+  if (n === 0) return "done";
+  await double(n);
+  return continueAsNew(n - 1);
 });
 
 workflow("cleanup", async () => {

@@ -45,6 +45,8 @@
   (import "reprise_v1" "fail" (func $fail (param i32 i32)))
   (import "reprise_v1" "effect" (func $effect (param i32 i32 i32 i32 i32 i32) (result i32)))
   (import "reprise_v1" "activity" (func $activity (param i32 i32 i32 i32 i32 i32) (result i32)))
+  (import "reprise_v1" "child" (func $child (param i32 i32 i32 i32 i32 i32) (result i32)))
+  (import "reprise_v1" "continue_as_new" (func $continue_as_new (param i32 i32)))
   (import "reprise_v1" "timer" (func $timer (param i64) (result i32)))
   (import "reprise_v1" "signal" (func $signal (param i32 i32) (result i32)))
   (import "reprise_v1" "wait" (func $wait (param i32 i32 i64 i32 i32) (result i32)))
@@ -193,11 +195,11 @@
   (func $do (param $argv i32) (result i32)
     (local $op i32)
     (local.set $op (call $int (local.get $argv) (i32.const 0)))
-    (block $other (block $decode (block $encode (block $bytes (block $ended (block $take (block $unwatch (block $watch (block $publish (block $log (block $asset
+    (block $other (block $continue_as_new (block $child (block $decode (block $encode (block $bytes (block $ended (block $take (block $unwatch (block $watch (block $publish (block $log (block $asset
     (block $random (block $cancel_handle (block $drop (block $cancel (block $result (block $status (block $signal
     (block $timer (block $activity (block $effect (block $fail (block $output (block $pulled (block $entry_kind
       (br_table $entry_kind $pulled $pulled $pulled $output $fail $effect $activity $timer $signal $status $result
-        $cancel $drop $cancel_handle $random $asset $log $publish $watch $unwatch $take $ended $bytes $encode $decode $other (local.get $op)))
+        $cancel $drop $cancel_handle $random $asset $log $publish $watch $unwatch $take $ended $bytes $encode $decode $child $continue_as_new $other (local.get $op)))
       ;; entry_kind
       (return (call $qjs_new_number (f64.convert_i32_s (call $entry_kind)))))
       ;; entry, info, input
@@ -268,6 +270,14 @@
       ;; decode: the string of an ArrayBuffer
       (call $strings (local.get $argv) (i32.const 1) (i32.const 2))
       (return (call $qjs_new_string (call $ptr (i32.const 1)) (call $len (i32.const 1)))))
+      ;; child
+      (call $strings (local.get $argv) (i32.const 1) (i32.const 4))
+      (return (call $qjs_new_number (f64.convert_i32_s (call $child (call $ptr (i32.const 1)) (call $len (i32.const 1))
+        (call $ptr (i32.const 2)) (call $len (i32.const 2)) (call $ptr (i32.const 3)) (call $len (i32.const 3)))))))
+      ;; continue_as_new
+      (call $strings (local.get $argv) (i32.const 1) (i32.const 2))
+      (call $continue_as_new (call $ptr (i32.const 1)) (call $len (i32.const 1)))
+      (return (i32.const 0)))
     unreachable)
 
   (func (export "host_call") (param $name i32) (param $name_len i32) (param $this i32) (param $argc i32) (param $argv i32) (result i32)

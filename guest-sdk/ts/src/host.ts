@@ -52,3 +52,6 @@ export const resultBytes = (handle: number): ArrayBuffer => call(23, 11, handle)
 /** The UTF-8 of a text without lone surrogates, and back. */
 export const encode = (text: string): ArrayBuffer => call(24, text);
 export const decode = (bytes: ArrayBuffer): string => call(25, bytes);
+
+export const child = (workflow: string, input: Payload, options: string): number => call(26, workflow, input, options);
+export const continueAsNew = (input: Payload): void => call(27, input);

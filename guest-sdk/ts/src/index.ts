@@ -1,6 +1,7 @@
 /// <reference path="./names.d.ts" />
 // The public names of the SDK: what a program imports from "reprise".
 
+export { child, continueAsNew, type ChildOptions } from "./child";
 export { Failure, isCancelled, nonRetryable, type FailureOptions } from "./failure";
 export { http, HTTPResponse, type HTTPRequest } from "./http";
 export { activity, effect, query, remoteActivity, signal, version, workflow } from "./registry";

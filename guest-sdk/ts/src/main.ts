@@ -1,4 +1,5 @@
 import "./globals";
+import { Continuation } from "./child";
 import { encode, Failure } from "./failure";
 import * as host from "./host";
 import { json, payload } from "./json";
@@ -53,6 +54,11 @@ function result(value: unknown): host.Payload {
   }
 }
 
+function goOn(kind: number, next: Continuation): void {
+  if (kind !== host.WORKFLOW) throw new Failure("error", "only a workflow can continue as new");
+  host.continueAsNew(result(next.input));
+}
+
 /** start does what this instance was made for. */
 export function start(): void {
   const kind = host.entryKind();
@@ -65,7 +71,8 @@ export function start(): void {
   (async () => {
     const f = find(kind, host.entry());
     const value = await f.run(input(f.input), { signal: runSignal });
-    host.output(result(value));
+    if (value instanceof Continuation) goOn(kind, value);
+    else host.output(result(value));
     host.ended(true);
   })().catch(failed);
 }

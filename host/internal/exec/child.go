@@ -86,9 +86,10 @@ func (r *recorder) childModule(ref string) (workflow string, digest modules.Dige
 	return ref, alias.Digest, err
 }
 
-// arriveChild takes in that an earlier turn has started a child. One that the guest has given up since is asked to end.
+// arriveChild takes in that an earlier turn has started a child. One that the guest has given up since is asked to end; one that it
+// has not asked for yet will be, later in the replay.
 func (r *recorder) arriveChild(a journal.Arrival, o *op) {
-	if o != nil && o.pending() {
+	if a.Op > r.x.m.issued || o != nil && o.pending() {
 		if r.started == nil {
 			r.started = map[int32]bool{}
 		}
