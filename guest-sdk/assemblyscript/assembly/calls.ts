@@ -16,11 +16,9 @@ export function effect<In, Out>(name: string, input: In, options: Options | null
   return new Request<Out>(host.effect(name, encode<In>(input), bytes(options)));
 }
 
-/** Starts a child run, of this module or of another: a workflow's name or a digest. A program that never does so needs no host that can. */
-export function child<In, Out>(workflow: string, input: In, module: string = ""): Request<Out> {
-  const options = new Options();
-  options.module = module;
-  return new Request<Out>(host.child(workflow, encode<In>(input), bytes(module == "" ? null : options)));
+/** Starts a child run, exactly once: a run of its own, whose outcome is that of its last successor. Only workflows have children. */
+export function child<In, Out>(workflow: string, input: In, options: Options | null = null): Request<Out> {
+  return new Request<Out>(host.child(workflow, encode<In>(input), bytes(options)));
 }
 
 /** The payload of the next signal of a name. Those that came before count; each is delivered once, in order of arrival. */

@@ -3,7 +3,7 @@ import { Writer } from "./writer";
 /** Durations, in nanoseconds. */
 export const MILLISECOND: i64 = 1000000, SECOND: i64 = 1000000000, MINUTE: i64 = 60000000000, HOUR: i64 = 3600000000000;
 
-/** How an activity or effect is carried out. Zero is the host's default throughout. */
+/** How an activity or effect is carried out, or a child run. Zero is the host's default throughout. */
 export class Options {
   /** Bounds one attempt, in nanoseconds; the host's default is 30 s. */
   timeout: i64 = 0;
@@ -19,8 +19,10 @@ export class Options {
   maxBackoff: i64 = 0;
   /** Failure codes that end the attempts at once. */
   nonRetryable: Array<string> = [];
-  /** The module of an activity: a workflow's name or a digest. Empty: the run's own. */
+  /** The module of an activity or a child: a workflow's name or a digest. Empty: the run's own. */
   module: string = "";
+  /** Lets a child go on when its request is given up, or the run that started it ends. A child takes this and the module only. */
+  abandon: bool = false;
 
   /** Options with a policy of retries. */
   static retry(attempts: i32, backoff: i64 = 0): Options {
@@ -40,6 +42,7 @@ export class Options {
   toJson(w: Writer): void {
     w.object();
     if (this.module != "") w.key("module").string(this.module);
+    if (this.abandon) w.key("abandon").bool(true);
     milliseconds(w, "timeout_ms", this.timeout);
     milliseconds(w, "total_timeout_ms", this.totalTimeout);
     if (this.attempts > 0 || this.backoff > 0 || this.factor > 0 || this.maxBackoff > 0 || this.nonRetryable.length > 0) {

@@ -1,7 +1,7 @@
 // Workflows that show what the SDK does with values and requests. sdk_test.go plays them.
 import {
-  activity, defineActivity, encode, fail, Failure, Fields, HttpRequest, isCancelled, MILLISECOND, now, ok, Options, Pending, publish, query, Request, Result, SECOND,
-  signal, sleep, timer, Value, waitAny, workflow, Writer,
+  activity, child, continueAsNew, defineActivity, encode, fail, Failure, Fields, HttpRequest, isCancelled, MILLISECOND, now, ok, Options, Pending,
+  publish, query, Request, Result, SECOND, signal, sleep, timer, Value, waitAny, workflow, Writer,
 } from "../assembly";
 
 export { reprise_query, reprise_run } from "../assembly";
@@ -125,3 +125,11 @@ workflow<string, string>("http", (url: string): Result<string> => {
   const checked = sent.value.check();
   return checked.ok ? ok<string>(checked.value.headers.get("a")!.text + " " + checked.value.body) : checked.failed<string>();
 });
+
+workflow<i64, string>("countdown", (n: i64): Result<string> => {
+  const slept = sleep(SECOND);
+  if (!slept.ok) return slept.failed<string>();
+  return n > 0 ? continueAsNew<i64, string>(n - 1) : ok<string>("done");
+});
+
+workflow<i64, string>("parent", (n: i64): Result<string> => child<i64, string>("countdown", n).wait());

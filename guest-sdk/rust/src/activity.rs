@@ -52,10 +52,7 @@ impl Options {
         if let Some(retry) = &self.retry {
             out.add("retry", &retry.encode());
         }
-        if out.0.is_empty() {
-            return Vec::new(); // which says the same in fewer bytes
-        }
-        out.end().into_bytes()
+        out.bytes()
     }
 }
 
@@ -108,6 +105,14 @@ impl Fields {
         if !d.is_zero() {
             self.add(key, &json(&((d.as_nanos() + 999_999) / 1_000_000)));
         }
+    }
+
+    /// The options; no bytes say the same as no fields.
+    fn bytes(self) -> Vec<u8> {
+        if self.0.is_empty() {
+            return Vec::new();
+        }
+        self.end().into_bytes()
     }
 
     fn end(mut self) -> String {
@@ -184,6 +189,7 @@ fn ask<I: Encode, O: Decode>(input: &I, make: impl FnOnce(&[u8]) -> i32) -> Requ
 pub struct Workflow<I, O> {
     name: &'static str,
     module: &'static str,
+    abandon: bool,
     types: PhantomData<fn(I) -> O>,
 }
 
@@ -198,12 +204,17 @@ impl<I, O> Copy for Workflow<I, O> {}
 impl<I, O> Workflow<I, O> {
     /// The workflow of a name.
     pub const fn new(name: &'static str) -> Workflow<I, O> {
-        Workflow { name, module: "", types: PhantomData }
+        Workflow { name, module: "", abandon: false, types: PhantomData }
     }
 
     /// The same of another module than the run's own: a workflow's name or a digest.
     pub const fn of(self, module: &'static str) -> Workflow<I, O> {
-        Workflow { name: self.name, module, types: PhantomData }
+        Workflow { name: self.name, module, abandon: self.abandon, types: PhantomData }
+    }
+
+    /// The same, which goes on when its request is dropped or the run that started it ends. Otherwise it is then cancelled.
+    pub const fn abandoned(self) -> Workflow<I, O> {
+        Workflow { name: self.name, module: self.module, abandon: true, types: PhantomData }
     }
 
     pub(crate) fn name(&self) -> &'static str {
@@ -212,10 +223,18 @@ impl<I, O> Workflow<I, O> {
 }
 
 impl<I: Encode, O: Decode> Workflow<I, O> {
-    /// Starts a child run. A program that never does so needs no host that can.
+    /// Starts a child run, exactly once: a run of its own, whose outcome is that of its last successor. Only workflows have children.
     pub fn start(&self, input: impl Borrow<I>) -> Request<O> {
-        let options = Options { module: self.module, ..Options::DEFAULT };
-        ask(input.borrow(), |bytes| calls::child(self.name, bytes, &options.encode()))
+        ask(input.borrow(), |bytes| calls::child(self.name, bytes, &self.options()))
+    }
+
+    fn options(&self) -> Vec<u8> {
+        let mut out = Fields(String::new());
+        out.text("module", self.module);
+        if self.abandon {
+            out.add("abandon", "true");
+        }
+        out.bytes()
     }
 }
 
@@ -237,5 +256,25 @@ impl<T> Future for Never<T> {
 
     fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<T> {
         Poll::Pending
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_what_the_contract_says() {
+        let retry = Retry { attempts: 5, backoff: Duration::from_micros(1), factor: 1.5, non_retryable: &["a"], ..Retry::DEFAULT };
+        let all = Options { timeout: Duration::from_secs(1), retry: Some(retry), module: "m", ..Options::DEFAULT };
+        for (got, want) in [
+            (Options::DEFAULT.encode(), ""),
+            (Options { retry: Some(Retry::DEFAULT), ..Options::DEFAULT }.encode(), r#"{"retry":{}}"#),
+            (all.encode(), r#"{"module":"m","timeout_ms":1000,"retry":{"attempts":5,"backoff_ms":1,"factor":1.5,"non_retryable":["a"]}}"#),
+            (Workflow::<(), ()>::new("w").options(), ""),
+            (Workflow::<(), ()>::new("w").of("m").abandoned().options(), r#"{"module":"m","abandon":true}"#),
+        ] {
+            assert_eq!(core::str::from_utf8(&got).unwrap(), want);
+        }
     }
 }
