@@ -159,8 +159,19 @@ func (h *Host) Journal(ctx context.Context, t tenant.ID, id journal.RunID, from 
 	return entries, nil
 }
 
-// Result waits for the end of a run.
+// Result waits for the end of a run, and of those that go on for it: the run that it returns is the last of them.
 func (h *Host) Result(ctx context.Context, t tenant.ID, id journal.RunID, wait time.Duration) (journal.Run, error) {
+	for until := time.Now().Add(wait); ; wait = time.Until(until) {
+		run, err := h.resultOf(ctx, t, id, wait)
+		if err != nil || run.State != journal.Continued || run.Successor == (journal.RunID{}) {
+			return run, err
+		}
+		id = run.Successor
+	}
+}
+
+// resultOf waits for the end of one run.
+func (h *Host) resultOf(ctx context.Context, t tenant.ID, id journal.RunID, wait time.Duration) (journal.Run, error) {
 	deadline := time.NewTimer(wait)
 	defer deadline.Stop()
 	for look := false; ; look = true {

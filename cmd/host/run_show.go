@@ -30,7 +30,7 @@ func showRun(w io.Writer, r wire.Run) {
 	pairs(w,
 		[2]string{"run", r.ID}, [2]string{"state", state}, [2]string{"reason", r.Reason}, [2]string{"waiting", r.Waiting},
 		[2]string{"wakes", r.WakeAt}, [2]string{"workflow", r.Workflow}, [2]string{"entry", r.Entry}, [2]string{"module", r.Digest},
-		[2]string{"key", r.Key}, [2]string{"owner", r.Owner}, [2]string{"entries", fmt.Sprint(r.NextSeq)},
+		[2]string{"key", r.Key}, [2]string{"parent", r.Parent}, [2]string{"successor", r.Successor}, [2]string{"owner", r.Owner}, [2]string{"entries", fmt.Sprint(r.NextSeq)},
 		[2]string{"attempts", fmt.Sprint(r.Attempts)}, [2]string{"queued", number(r.Queued)},
 		[2]string{"created", r.CreatedAt}, [2]string{"updated", r.UpdatedAt}, [2]string{"finished", r.FinishedAt},
 		[2]string{"input", preview(r.Input, r.InputBase64)},

@@ -63,7 +63,7 @@ func (h *Handler) runRoutes(api huma.API) {
 	}, h.getJournal)
 	route(h, api, huma.Operation{
 		OperationID: "getResult", Method: http.MethodGet, Path: "/v1/runs/{id}/result", Summary: "Get a run's output", Tags: []string{"runs"},
-		Description: "200 and the output's bytes when the run has completed; 202 and the run while it is open; 409 and a problem with the failure when it ended in another way, or needs an operator.",
+		Description: "200 and the output's bytes when the run, or the last of those that go on for it, has completed; 202 and the run while it is open; 409 and a problem with the failure when it ended in another way, or needs an operator.",
 		Responses: map[string]*huma.Response{
 			"200": {Description: "The output, byte for byte: application/json when it is JSON", Content: map[string]*huma.MediaType{
 				"application/json": {Schema: &huma.Schema{}}, "application/octet-stream": {Schema: &huma.Schema{Type: "string", Format: "binary"}}}},

@@ -19,6 +19,12 @@ func viewRun(r journal.Run) wire.Run {
 		WakeAt:          wire.Time(r.WakeAt), CreatedAt: wire.Time(r.CreatedAt),
 		UpdatedAt: wire.Time(r.UpdatedAt), FinishedAt: wire.Time(r.FinishedAt),
 	}
+	if r.Parent != (journal.RunID{}) {
+		w.Parent = r.Parent.String()
+	}
+	if r.Successor != (journal.RunID{}) {
+		w.Successor = r.Successor.String()
+	}
 	w.Input, w.InputBase64 = wire.Payload(r.Input)
 	w.Output, w.OutputBase64 = wire.Payload(r.Output)
 	w.Failure, w.FailureBase64 = wire.Payload(r.Failure)

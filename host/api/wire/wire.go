@@ -30,6 +30,8 @@ type Run struct {
 	Owner           string          `json:"owner,omitempty" doc:"Node that runs it"`
 	Token           int64           `json:"token" doc:"Fencing token of the newest claim"`
 	NextSeq         int64           `json:"next_seq" doc:"Number of journal entries"`
+	Parent          string          `json:"parent,omitempty" doc:"Run that has started it as a child"`
+	Successor       string          `json:"successor,omitempty" doc:"Run that goes on for one that is continued"`
 	Queued          int             `json:"queued,omitempty" doc:"Arrivals that the guest has not seen"`
 	CancelRequested bool            `json:"cancel_requested,omitempty"`
 	WakeAt          string          `json:"wake_at,omitempty" format:"date-time"`
