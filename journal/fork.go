@@ -17,7 +17,7 @@ type Fork struct {
 // Forker copies runs.
 type Forker interface {
 	// Fork stores a new run in state Ready that begins with entries of another: same content and times, Token 0. Its inbox is empty, and nothing
-	// is published. Of r it reads what Create reads; Workflow, Digest, Entry and Input are the other run's, and created and the errors are
+	// is published; it is no run's child, and has the other's Depth, which decides what it may start. Of r it reads what Create reads; Workflow, Digest, Entry and Input are the other run's, and created and the errors are
 	// as Create says. Returns also ErrNotFound when the tenant has no such run to copy, and ErrState when that has fewer entries.
 	Fork(ctx context.Context, r Run, f Fork) (run Run, created bool, err error)
 }

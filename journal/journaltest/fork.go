@@ -80,6 +80,18 @@ func testFork(t *testing.T, open Open) {
 			f.fork(again, journal.Fork{From: r.ID, Entries: 1})
 			f.diff("entries of a copy's copy", f.entries(again.ID), f.copyOf(l.Run, 1, nil))
 		}},
+		{"of a child is no child, and as deep", func(f *fixture) {
+			parent := f.owned()
+			child := f.newRun()
+			child.ParentOp = 1
+			f.commit(parent, journal.Batch{Entries: entries(0, 1), Children: []journal.Run{child}})
+			l := f.claim(f.register("n2")).Lease
+			f.commit(l, journal.Batch{Entries: entries(0, 1)})
+			r := f.newRun()
+			if got := f.fork(r, journal.Fork{From: child.ID, Entries: 1}); got.Parent != (journal.RunID{}) || got.Depth != 1 {
+				f.Fatalf("got a child of %s at depth %d, want nobody's at 1", got.Parent, got.Depth)
+			}
+		}},
 		{"is idempotent, and keys are unique", func(f *fixture) {
 			l := f.owned()
 			f.commit(l, journal.Batch{Entries: entries(0, 2)})

@@ -20,8 +20,8 @@ src AS MATERIALIZED (
 ),
 run AS (
   INSERT INTO reprise.runs AS r (tenant, id, key, idempotency_key, workflow, digest, entry, input_held, input_large, state, wake_at, created_at, updated_at,
-    next_seq, checkpoint_seq)
-  SELECT $1, $2, $3, $4, $5, m.digest, $7, src.input_held, src.input_large, 'ready', clock.now, clock.now, clock.now, $9, $11::bigint
+    next_seq, checkpoint_seq, depth)
+  SELECT $1, $2, $3, $4, $5, m.digest, $7, src.input_held, src.input_large, 'ready', clock.now, clock.now, clock.now, $9, $11::bigint, src.depth
   FROM src CROSS JOIN clock JOIN reprise.modules m ON m.tenant = $1 AND m.digest = $6
   ON CONFLICT DO NOTHING
   RETURNING r.*

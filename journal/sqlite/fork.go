@@ -24,7 +24,8 @@ func (s *Store) Fork(ctx context.Context, r journal.Run, f journal.Fork) (out jo
 // Primary keys and the unique indexes of runs and entries; index payload_names_run.
 func (t *tx) fork(r journal.Run, input *payload.Set, f journal.Fork) (journal.Run, bool, error) {
 	var from, has int64
-	if found, err := t.row(`SELECT n, next_seq FROM runs WHERE tenant = ? AND id = ?`, []any{r.Tenant, f.From[:]}, &from, &has); err != nil {
+	var depth int
+	if found, err := t.row(`SELECT n, next_seq, depth FROM runs WHERE tenant = ? AND id = ?`, []any{r.Tenant, f.From[:]}, &from, &has, &depth); err != nil {
 		return journal.Run{}, false, err
 	} else if !found {
 		return journal.Run{}, false, journal.ErrNotFound
@@ -48,13 +49,13 @@ func (t *tx) fork(r journal.Run, input *payload.Set, f journal.Fork) (journal.Ru
 			SELECT ?, seq, kind, op, name, request, request_large, CASE seq WHEN 0 THEN ? ELSE options END, status, payload, payload_large, issued, trail, 0, at
 			FROM entries WHERE run = ? AND seq < ?`, []any{n, blob(f.Options), from, f.Entries}},
 		{`INSERT OR IGNORE INTO payload_names (payload, place, run, id) SELECT payload, place, ?, id FROM payload_names WHERE run = ? AND place = 0`, []any{n, from}},
-		{`UPDATE runs SET next_seq = ? WHERE n = ?`, []any{f.Entries, n}},
+		{`UPDATE runs SET next_seq = ?, depth = ? WHERE n = ?`, []any{f.Entries, depth, n}},
 	} {
 		if _, err := t.exec(copied.sql, copied.args...); err != nil {
 			return journal.Run{}, false, err
 		}
 	}
-	made.NextSeq = f.Entries
+	made.NextSeq, made.Depth = f.Entries, depth
 	if c := f.Checkpoint; c != nil {
 		if err := t.keepCheckpoint(n, journal.Batch{Checkpoint: c}); err != nil {
 			return journal.Run{}, false, err
