@@ -3,6 +3,7 @@ package host_test
 import (
 	"context"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 
@@ -103,4 +104,33 @@ func TestForkOfAWait(t *testing.T) {
 	}
 	_, _, err := n.Fork(t.Context(), tenant.Default, journal.NewRunID(), host.ForkRun{Entries: abi.MaxEntries})
 	wantError(t, err, host.NotFound, "run_not_found")
+}
+
+// TestForkOfAParent forks a run whose child is under way: the copy starts a child of its own, and each takes what its own ends with.
+func TestForkOfAParent(t *testing.T) {
+	n := family(t)
+	id := n.start("family", "child(signal(go);out(hello););wait;")
+	n.waits(id, 1)
+	first := n.children(id)
+	if len(first) != 1 {
+		t.Fatalf("got %d children, want one", len(first))
+	}
+	fork, _, err := n.Fork(t.Context(), tenant.Default, id, host.ForkRun{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.waits(fork.ID, 1)
+	own := n.children(fork.ID)
+	if len(own) != 1 || own[0].ID == first[0].ID || len(n.children(id)) != 1 {
+		t.Fatalf("got children %v of the copy and %v of the run, want one each", own, n.children(id))
+	}
+	for _, child := range []journal.RunID{first[0].ID, own[0].ID} {
+		n.waits(child, 1)
+		n.signal(child, "go")
+	}
+	for _, id := range []journal.RunID{id, fork.ID} {
+		if r := n.end(id); r.State != journal.Completed || !strings.Contains(string(r.Output), "ok hello") {
+			t.Errorf("got %s %s, want what its child ended with", r.State, r.Output)
+		}
+	}
 }
