@@ -38,9 +38,10 @@ type Cell struct {
 	InFlight int `json:"in_flight"` // workflows at a time
 	// Seconds is how long workflows count whose ends fall into that time.
 	Seconds float64 `json:"seconds,omitempty"`
-	// Warm is how many seconds pass before, up to mostWarm while fewer workflows have ended than are in flight. The
-	// first workflows have fewer steps, each another number: a system that serves all in turn would otherwise keep all at the
-	// same step, and end them all together, within a window or outside.
+	// Warm is how many seconds pass before, up to mostWarm while some of the first workflows are under way. They are begun little
+	// by little, for each that ends one more: a system that is cold may take long when it gets all at once. The first ones have
+	// fewer steps, each another number: a system that serves all in turn would otherwise keep all at the same step, and end them
+	// together, within a window or outside.
 	Warm float64 `json:"warm,omitempty"`
 	// Workflows, when not 0, is how many are run in all, instead of for a time.
 	Workflows int `json:"workflows,omitempty"`
@@ -66,8 +67,7 @@ func (r Result) StepsS(w Work) float64 { return r.WorkflowsS * float64(w.Steps) 
 func Measure(ctx context.Context, s System, c Cell) (Result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	l := &loop{left: c.Workflows, bounded: c.Workflows > 0, turn: c.InFlight, turned: make(chan struct{})}
-	l.open = l.bounded
+	l := newLoop(c)
 	begun := time.Now()
 	var wg sync.WaitGroup
 	for i := range c.InFlight {
@@ -75,6 +75,9 @@ func Measure(ctx context.Context, s System, c Cell) (Result, error) {
 			work := c.Work
 			if !l.bounded {
 				work.Steps = 1 + i*c.Steps/c.InFlight
+			}
+			if !l.begin(ctx) {
+				return
 			}
 			for ; l.more(); work = c.Work {
 				start := time.Now()
@@ -125,11 +128,39 @@ func wait(ctx context.Context, enough <-chan time.Time, early <-chan struct{}) {
 type loop struct {
 	mu      sync.Mutex
 	bounded bool
-	left    int // to start, when bounded
-	turn    int // ends until turned is closed
+	left    int           // to start, when bounded
+	room    chan struct{} // to begin one more at a time
+	turn    int           // ends until turned is closed
 	turned  chan struct{}
 	open    bool // ends count
 	times   []time.Duration
+}
+
+// slowStart is how many workflows are in flight at first.
+const slowStart = 16
+
+func newLoop(c Cell) *loop {
+	// That many ends make room for all, and then one turn more.
+	l := &loop{left: c.Workflows, bounded: c.Workflows > 0, turn: 2 * c.InFlight, turned: make(chan struct{}), room: make(chan struct{}, c.InFlight)}
+	l.open = l.bounded
+	first := min(slowStart, c.InFlight)
+	if l.bounded {
+		first = c.InFlight
+	}
+	for range first {
+		l.room <- struct{}{}
+	}
+	return l
+}
+
+// begin waits until there is room for one more at a time.
+func (l *loop) begin(ctx context.Context) bool {
+	select {
+	case <-l.room:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // more says whether another workflow is to be started.
@@ -148,6 +179,10 @@ func (l *loop) ended(took time.Duration) {
 	defer l.mu.Unlock()
 	if l.turn--; l.turn == 0 {
 		close(l.turned)
+	}
+	select {
+	case l.room <- struct{}{}:
+	default: // all have begun
 	}
 	if l.open {
 		l.times = append(l.times, took)

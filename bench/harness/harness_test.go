@@ -45,7 +45,7 @@ func TestMeasureCountsEnds(t *testing.T) {
 		{"four in flight", 300 * time.Millisecond, Cell{InFlight: 4, Warm: 1, Seconds: 1}, 12},
 		// A workflow as long as the window: it began in the warm-up and goes on after its end.
 		{"longer than the window", 1500 * time.Millisecond, Cell{InFlight: 2, Warm: 1, Seconds: 2}, 2},
-		// The warm-up lasts until the first end at 3 s, so the window is from 3 to 5 s, without the end at 6 s.
+		// The warm-up lasts until the second end at 6 s, so the window is from 6 to 9.5 s.
 		{"warm-up waits for a turn", 3 * time.Second, Cell{InFlight: 1, Warm: 1, Seconds: 3.5}, 1},
 	}
 	for _, tt := range tests {
@@ -69,15 +69,35 @@ func TestMeasureCountsEnds(t *testing.T) {
 	}
 }
 
-// Four workflows of four steps in lockstep would all end at 4 s and at 8 s, and none of them between 4.5 and 7.5 s.
+// Four workflows of four steps in lockstep would all end at 4 s and at 6 s, and none of them between 4.25 and 5.75 s.
 func TestMeasureSpreadsEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, err := Measure(t.Context(), &fake{takes: time.Second}, Cell{Work: Work{Steps: 4}, InFlight: 4, Warm: 4.5, Seconds: 3})
+		r, err := Measure(t.Context(), &fake{takes: time.Second / 2}, Cell{Work: Work{Steps: 4}, InFlight: 4, Warm: 4.25, Seconds: 1.5})
 		if err != nil {
 			t.Fatalf("Measure: %v", err)
 		}
-		if r.Workflows != 3 || r.P50 != 4000 || r.StepsS(Work{Steps: 4}) != 4 {
-			t.Errorf("got %d workflows, p50 %v ms, %v steps a second; want 3, 4000, 4", r.Workflows, r.P50, r.StepsS(Work{Steps: 4}))
+		if r.Workflows != 3 || r.P50 != 2000 || r.StepsS(Work{Steps: 4}) != 8 {
+			t.Errorf("got %d workflows, p50 %v ms, %v steps a second; want 3, 2000, 8", r.Workflows, r.P50, r.StepsS(Work{Steps: 4}))
+		}
+	})
+}
+
+// 16 are begun at 0 s, 32 are in flight from 0.1 s, 64 from 0.2 s, and 100 from 0.3 s.
+func TestMeasureBeginsLittleByLittle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{takes: time.Second / 10}
+		go func() {
+			for i, want := range []int64{16, 16 + 32, 16 + 32 + 64, 16 + 32 + 64 + 100} {
+				time.Sleep(time.Second / 20)
+				synctest.Wait()
+				if got := f.started.Load(); got != want {
+					t.Errorf("in turn %d: got %d workflows begun, want %d", i, got, want)
+				}
+				time.Sleep(time.Second / 20)
+			}
+		}()
+		if _, err := Measure(t.Context(), f, Cell{InFlight: 100, Warm: 1.05, Seconds: 1}); err != nil {
+			t.Fatalf("Measure: %v", err)
 		}
 	})
 }
