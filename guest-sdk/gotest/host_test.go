@@ -148,7 +148,7 @@ func start(t *testing.T, module, entry, input string) journal.RunID {
 // patience bounds every wait of a test; it is reached only when something is wrong.
 const patience = 60 * time.Second
 
-// finish waits for a run's end. A run that completed or failed must replay to the same end.
+// finish waits for the end of a run, or of the one that went on for it, which must replay to the same end.
 func finish(t *testing.T, id journal.RunID) journal.Run {
 	t.Helper()
 	run, err := env.host.Result(t.Context(), tenant.Default, id, patience)
@@ -158,7 +158,7 @@ func finish(t *testing.T, id journal.RunID) journal.Run {
 	if !run.State.Terminal() {
 		t.Fatalf("the run is %s (%s) after %v, waiting for %q", run.State, run.Reason, patience, run.Waiting)
 	}
-	r, err := env.host.Replay(t.Context(), tenant.Default, id, "")
+	r, err := env.host.Replay(t.Context(), tenant.Default, run.ID, "")
 	if err != nil {
 		t.Fatal(err)
 	}

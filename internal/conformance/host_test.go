@@ -108,7 +108,7 @@ func (s *stage) play(p program, c *cut) (outcome, error) {
 		}
 	}
 	first := run.ID
-	if run, err = s.last(ctx, first); err != nil {
+	if run, err = s.host.Result(ctx, tenant.Default, first, patience); err != nil {
 		return outcome{}, err
 	}
 	published, err := s.store.Published(ctx, tenant.Default, run.ID)
@@ -124,16 +124,6 @@ func (s *stage) play(p program, c *cut) (outcome, error) {
 		id, err = s.read(ctx, p, id, &o)
 	}
 	return o, err
-}
-
-// last waits for the end of a run, or of the one that goes on for it.
-func (s *stage) last(ctx context.Context, id journal.RunID) (run journal.Run, err error) {
-	for id != (journal.RunID{}) && err == nil {
-		if run, err = s.host.Result(ctx, tenant.Default, id, patience); err == nil {
-			id = run.Successor
-		}
-	}
-	return run, err
 }
 
 // read adds a run's journal, which must replay to the same end, and returns the run that goes on for it.
