@@ -364,7 +364,7 @@ func (m *machine) batch(rt *rapid.T, r *modelRun) journal.Batch {
 	}
 	if rapid.IntRange(0, 2).Draw(rt, "release") == 0 {
 		b.Next = &journal.Transition{SeenPos: rapid.Int64Range(0, r.InboxPos).Draw(rt, "seen"), KeepAttempts: rapid.Bool().Draw(rt, "keep attempts"),
-			State: rapid.SampledFrom([]journal.State{journal.Waiting, journal.Waiting, journal.Waiting, journal.Ready, journal.Paused, journal.Blocked, journal.Completed, journal.Failed}).Draw(rt, "next")}
+			State: rapid.SampledFrom([]journal.State{journal.Waiting, journal.Waiting, journal.Waiting, journal.Ready, journal.Paused, journal.Blocked, journal.Completed, journal.Failed, journal.Continued}).Draw(rt, "next")}
 		switch b.Next.State {
 		case journal.Waiting:
 			if rapid.Bool().Draw(rt, "timer") {
@@ -372,11 +372,29 @@ func (m *machine) batch(rt *rapid.T, r *modelRun) journal.Batch {
 			}
 		case journal.Completed:
 			b.Next.Output = m.payload(rt, "output", "out")
+		case journal.Continued:
+			b.Next.Successor = &journal.Run{ID: journal.NewRunID(), Key: r.Key, Workflow: r.Workflow, Digest: r.Digest, Input: m.payload(rt, "input", "a", "b")}
 		case journal.Failed:
 			b.Next.Failure = []byte(`{"code":"x"}`)
 		}
+		b.Next.Parent = r.Parent != journal.RunID{} && b.Next.Successor == nil
+	}
+	if b.Next == nil || b.Next.State == journal.Waiting {
+		m.family(rt, r, &b)
 	}
 	return b
+}
+
+// family lets a run that has no child that ends with it start one, or gives that one up.
+func (m *machine) family(rt *rapid.T, r *modelRun, b *journal.Batch) {
+	switch child := m.bound(r); {
+	case child == nil && rapid.IntRange(0, 2).Draw(rt, "child") == 0:
+		c, marker := m.f.childOf(r.ID, int32(len(m.runs)+10), rapid.Bool().Draw(rt, "abandoned"))
+		c.Tenant = r.Tenant
+		b.Children, b.Stash = []journal.Run{c}, append(b.Stash, marker)
+	case child != nil && rapid.IntRange(0, 3).Draw(rt, "give up") == 0:
+		b.Cancels, b.Observed = []journal.RunID{child.ID}, append(b.Observed, fmt.Sprintf("op:%d", child.ParentOp))
+	}
 }
 
 // check compares the run that the last action was about; the others are compared at the end.
@@ -435,6 +453,7 @@ func (m *machine) compareCheckpoint(rt *rapid.T, r *modelRun) {
 
 func (m *machine) compareRun(rt *rapid.T, what string, got journal.Run, want *modelRun) {
 	if got.State != want.State || got.Owner != want.Owner || got.Token != want.Token || got.Attempts != want.Attempts ||
+		got.Parent != want.Parent || got.ParentOp != want.ParentOp || got.Depth != want.Depth || got.Abandoned != want.Abandoned || got.Successor != want.Successor ||
 		got.NextSeq != want.NextSeq || got.InboxPos != want.InboxPos || got.CheckpointSeq != want.CheckpointSeq || got.CancelRequested != want.CancelRequested ||
 		string(got.Output) != string(want.Output) || string(got.Failure) != string(want.Failure) ||
 		got.FinishedAt.IsZero() == want.State.Terminal() || got.WakeAt.IsZero() == (want.State == journal.Waiting && want.timer) {

@@ -141,6 +141,8 @@ func (m *model) cancel(r *modelRun, reason string) error {
 		r.State, r.CancelRequested, r.ended = journal.Cancelled, true, m.now
 		r.keep(journal.Checkpoint{})
 		r.Failure = abi.NewFailure(abi.CodeCancelled, "%s", reason).Encode()
+		m.endBound(r)
+		m.tellParent(r)
 	case !r.CancelRequested:
 		r.CancelRequested = true
 		m.arrive(r, journal.Arrival{ID: "cancel", Kind: journal.ArrivalCancel, Op: journal.NoOp, Payload: []byte(reason)})
@@ -273,8 +275,11 @@ func (m *model) commit(r *modelRun, l journal.Lease, b journal.Batch) (journal.S
 	}
 	if b.Next != nil {
 		m.release(r, *b.Next)
+		defer m.link(r, b)
 		b = noted(b)
 		r.release = &b
+	} else {
+		m.link(r, b)
 	}
 	return r.State, nil
 }
