@@ -102,6 +102,10 @@ bench-quick: ## Reprise beside the bare database and other systems, in about a m
 bench: build engine ## everything that is measured beside other systems; rewrites figures and plots of docs/BENCHMARKS.md (25 minutes)
 	cd bench && go build -o .cache/bench . && .cache/bench all $(BENCH)
 
+.PHONY: bench-recovery
+bench-recovery: ## kill Reprise and a peer in the middle of a workflow, see how long until the next step, as JSON lines (5 minutes)
+	cd bench && go build -o .cache/bench . && .cache/bench recovery
+
 .PHONY: bench-engine
 bench-engine: ## measure guests and instances on this machine, rewrite the figures of docs/PERFORMANCE.md (3 minutes, 6 GB)
 	REPRISE_BENCH_ENGINE_DOC=$(CURDIR)/docs/PERFORMANCE.md go test ./host/internal/sandbox -run '^$$' -bench Engine -benchtime 1x -timeout 20m

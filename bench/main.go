@@ -4,6 +4,7 @@
 //
 //	bench quick         about a minute: steps a second at 512 workflows in flight, latency at one
 //	bench all [flags]   everything; writes docs/BENCHMARKS.md
+//	bench recovery [N]  systems that are killed in the middle of a long workflow, until its next step
 //
 // See docs/BENCHMARKS.md for what the figures mean.
 package main
@@ -43,13 +44,20 @@ func main() {
 			os.Exit(2)
 		}
 		run(func(ctx context.Context, b *bench) error { return b.all(ctx, flags) })
+	case "recovery":
+		steps, err := histories(args)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(2)
+		}
+		run(func(ctx context.Context, b *bench) error { return b.recovery(ctx, steps) })
 	default:
 		help()
 	}
 }
 
 func help() {
-	fmt.Fprintln(os.Stderr, "usage: bench quick | bench all [-rounds N] [-seconds S] [-systems LIST]")
+	fmt.Fprintln(os.Stderr, "usage: bench quick | bench all [-rounds N] [-seconds S] [-systems LIST] | bench recovery [STEPS ...]")
 	os.Exit(2)
 }
 

@@ -154,23 +154,30 @@ type opened struct {
 }
 
 func (b *bench) open(ctx context.Context, p prepared, inFlight int) (opened, error) {
-	o := p.options
-	o.InFlight = inFlight
-	b.made++
-	o.Dir = filepath.Join(b.tmp, fmt.Sprint(b.made))
-	err := os.Mkdir(o.Dir, 0o700)
-	switch {
-	case err != nil:
-	case p.store == postgres:
-		o.DSN, err = b.database(ctx)
-	case p.store == sqlite:
-		o.SQLite = filepath.Join(o.Dir, "db")
-	}
+	o, err := b.place(ctx, p, inFlight)
 	if err != nil {
 		return opened{}, err
 	}
 	child, hello, err := harness.Start(ctx, nil, p.program, append(p.args, o.Args()...)...)
 	return opened{child, hello, o.DSN}, err
+}
+
+// place makes the system's database or folder.
+func (b *bench) place(ctx context.Context, p prepared, inFlight int) (o harness.Options, err error) {
+	o = p.options
+	o.InFlight = inFlight
+	b.made++
+	o.Dir = filepath.Join(b.tmp, fmt.Sprint(b.made))
+	if err := os.Mkdir(o.Dir, 0o700); err != nil {
+		return o, err
+	}
+	switch p.store {
+	case postgres:
+		o.DSN, err = b.database(ctx)
+	case sqlite:
+		o.SQLite = filepath.Join(o.Dir, "db")
+	}
+	return o, err
 }
 
 // measure gives a system a process and a database of its own, measures one cell and prints it.

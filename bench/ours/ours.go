@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"time"
 
@@ -43,7 +44,7 @@ const maxRunning = 64
 
 // Open is a harness.Open.
 func Open(ctx context.Context, o harness.Options) (harness.System, harness.Hello, error) {
-	hello := harness.Hello{System: "Reprise", Settings: "room for as many runs as are in flight"}
+	hello := harness.Hello{System: "Reprise", Settings: "room for as many runs as are in flight, compiled modules kept in a folder"}
 	module, err := os.ReadFile(o.Guest)
 	if err != nil {
 		return nil, hello, fmt.Errorf("guest: %w", err)
@@ -73,7 +74,8 @@ func start(ctx context.Context, store journal.Store, module []byte, o harness.Op
 	}
 	nothing := effect.Effect{Handler: effect.HandlerFunc(func(context.Context, effect.Request) ([]byte, error) { return result, nil })}
 	room := max(o.InFlight, maxRunning)
-	h, err := host.New(host.Config{Store: store, Effects: effect.Registry{"test.step": nothing}, MaxRunning: room, MaxRunningPerTenant: room, DrainTimeout: time.Millisecond})
+	h, err := host.New(host.Config{Store: store, Effects: effect.Registry{"test.step": nothing}, MaxRunning: room, MaxRunningPerTenant: room, DrainTimeout: time.Millisecond,
+		CacheDir: filepath.Join(o.Dir, "modules")})
 	if err != nil {
 		return nil, err
 	}
