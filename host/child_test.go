@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -179,5 +180,63 @@ func TestContinuedRunTakesTheNewestModule(t *testing.T) {
 	next := n.end(old.Successor)
 	if old.Digest != first.Digest || next.Digest != newest || next.Workflow != "family" {
 		t.Errorf("got %s on %s and then %s on %s; want the second on %s", old.Workflow, old.Digest, next.Workflow, next.Digest, newest)
+	}
+}
+
+// TestContinuedRunIsFollowed: who knows a run by its first id reaches the one that goes on for it.
+func TestContinuedRunIsFollowed(t *testing.T) {
+	n := family(t)
+	id := n.start("family", "signal(a);next(signal(b);again;);")
+	n.until(id, journal.Waiting)
+	n.signal(id, "a")
+	n.followed(id, 1)
+	n.signal(id, "b")
+	last := n.followed(id, 2)
+	run, err := n.Cancel(t.Context(), tenant.Default, id, "enough")
+	if err != nil || run.ID != last {
+		t.Fatalf("cancelled %s, %v; want %s", run.ID, err, last)
+	}
+	if end := n.end(id); end.ID != last || end.State != journal.Cancelled {
+		t.Errorf("got %s of %s, want cancelled of %s", end.State, end.ID, last)
+	}
+	for range 2 {
+		if _, err := n.Signal(t.Context(), tenant.Default, id, "late", "b", nil); !errors.Is(err, journal.ErrState) {
+			t.Errorf("a signal after the end of the last: got %v, want %v", err, journal.ErrState)
+		}
+	}
+}
+
+// followed waits until a run has been continued so many times and the last waits.
+func (n *node) followed(id journal.RunID, times int) journal.RunID {
+	n.t.Helper()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
+		last, k := id, 0
+		for {
+			v, err := n.Run(n.t.Context(), tenant.Default, last)
+			if err != nil {
+				n.t.Fatal(err)
+			}
+			if v.Run.State == journal.Waiting && k == times {
+				return last
+			}
+			if v.Run.State != journal.Continued {
+				break
+			}
+			last, k = v.Run.Successor, k+1
+		}
+	}
+	n.t.Fatalf("the run was not continued %d times", times)
+	return id
+}
+
+// TestSuccessorStaysWhereItsWorkflowIs: a newer module that lacks the workflow is not for the run.
+func TestSuccessorStaysWhereItsWorkflowIs(t *testing.T) {
+	n := family(t)
+	id := n.start("family", "signal(a);next(out(x););")
+	first := n.until(id, journal.Waiting)
+	n.push("family", "manifest") // says that it has other workflows
+	n.signal(id, "a")
+	if run := n.end(id); run.State != journal.Completed || run.Digest != first.Digest || string(run.Output) != "x" {
+		t.Errorf("got %s on %s, %s; want completed on %s, x", run.State, run.Digest, run.Output, first.Digest)
 	}
 }

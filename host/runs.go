@@ -205,7 +205,7 @@ func (h *Host) resultOf(ctx context.Context, t tenant.ID, id journal.RunID, wait
 	}
 }
 
-// Signal queues a signal for a run.
+// Signal queues a signal for a run, or for who goes on for it.
 func (h *Host) Signal(ctx context.Context, t tenant.ID, id journal.RunID, signalID, name string, payload []byte) (bool, error) {
 	if err := h.checkPayload("payload", payload); err != nil {
 		return false, err
@@ -218,7 +218,11 @@ func (h *Host) Signal(ctx context.Context, t tenant.ID, id journal.RunID, signal
 			return false, err
 		}
 	}
-	dup, err := h.cfg.Store.Signal(ctx, t, id, signalID, name, payload)
+	var dup bool
+	err := h.onward(ctx, t, &id, func() (s journal.State, err error) {
+		dup, err = h.cfg.Store.Signal(ctx, t, id, signalID, name, payload)
+		return s, err
+	})
 	switch {
 	case errors.Is(err, journal.ErrConflict):
 		return false, &Error{Kind: Conflict, Code: "signal_conflict", What: fmt.Sprintf("the signal id %q was used for another signal to this run", signalID), Where: "signal id", Fix: "use a new id for a new signal", Err: err}
@@ -232,12 +236,32 @@ func (h *Host) Signal(ctx context.Context, t tenant.ID, id journal.RunID, signal
 	return dup, nil
 }
 
-// Cancel asks a run to end.
+// onward does something to a run, and when that has continued to the run that goes on for it. do says the run's state when it
+// knows it.
+func (h *Host) onward(ctx context.Context, t tenant.ID, id *journal.RunID, do func() (journal.State, error)) error {
+	for {
+		state, err := do()
+		if err != nil && !errors.Is(err, journal.ErrState) || err == nil && state != journal.Continued {
+			return err
+		}
+		run, rerr := h.cfg.Store.Run(ctx, t, *id)
+		if unlessPayload(rerr) != nil || run.State != journal.Continued || run.Successor == (journal.RunID{}) {
+			return err
+		}
+		*id = run.Successor
+	}
+}
+
+// Cancel asks a run to end, or who goes on for it.
 func (h *Host) Cancel(ctx context.Context, t tenant.ID, id journal.RunID, reason string) (journal.Run, error) {
 	if err := checkText("reason", reason); err != nil {
 		return journal.Run{}, err
 	}
-	run, err := h.cfg.Store.RequestCancel(ctx, t, id, reason)
+	var run journal.Run
+	err := h.onward(ctx, t, &id, func() (_ journal.State, err error) {
+		run, err = h.cfg.Store.RequestCancel(ctx, t, id, reason)
+		return run.State, err
+	})
 	if errors.Is(err, journal.ErrState) {
 		return run, &Error{Kind: Conflict, Code: "run_ended", What: "the run has ended", Where: id.String(), Fix: "nothing is left to cancel", Err: err}
 	}

@@ -3,6 +3,7 @@ package exec
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"reprise/abi"
 	"reprise/journal"
@@ -145,7 +146,7 @@ func (r *recorder) endBy(e journal.Entry) (*journal.Transition, error) {
 }
 
 // successor is the run that goes on. It has the module that the workflow's name stands for now, so that a run that goes on for ever
-// comes to a new version.
+// comes to a new version. One without the workflow is none.
 func (r *recorder) successor(e journal.Entry) (*journal.Run, error) {
 	run := r.x.run
 	s := &journal.Run{Tenant: run.Tenant, ID: journal.SuccessorID(run.ID, e.At), Key: run.Key, Workflow: run.Workflow, Digest: run.Digest, Entry: run.Entry, Input: e.Payload}
@@ -154,11 +155,15 @@ func (r *recorder) successor(e journal.Entry) (*journal.Run, error) {
 	}
 	err := r.persist(func(ctx context.Context) error {
 		alias, err := r.t.cfg.Store.Alias(ctx, run.Tenant, run.Workflow)
+		var mod modules.Module
 		if err == nil {
-			s.Digest = alias.Digest
+			mod, err = r.t.cfg.Store.Module(ctx, run.Tenant, alias.Digest)
 		}
 		if errors.Is(err, modules.ErrNotFound) {
 			return nil
+		}
+		if has := mod.Manifest.Workflows; err == nil && (len(has) == 0 || slices.Contains(has, run.Entry)) {
+			s.Digest = alias.Digest
 		}
 		return err
 	})
