@@ -47,6 +47,7 @@ type table struct {
 	of      map[[2]string][]record
 	hello   map[string]record
 	missing []string // in words, each once
+	seconds []float64
 	rounds  int
 }
 
@@ -64,6 +65,9 @@ func newTable(records []record) table {
 		}
 		t.of[key] = append(t.of[key], r)
 		t.hello[r.System] = r
+		if r.Cost == nil {
+			t.seconds = append(t.seconds, r.Seconds)
+		}
 		t.rounds = max(t.rounds, len(t.of[key]))
 	}
 	for what, why := range reasons {
@@ -92,7 +96,7 @@ func p99(r record) float64       { return r.P99 }
 
 func (t table) markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, %d processors, which the systems share with Postgres and the program that measures; medians of up to %d rounds.\n\n", today(), runtime.NumCPU(), t.rounds)
+	fmt.Fprintf(&b, "%s, %d processors, which the systems share with Postgres and the program that measures; %s s a cell, medians of up to %d\nrounds.\n\n", today(), runtime.NumCPU(), number(harness.Median(t.seconds)), t.rounds)
 	column := func(cell string, figure func(record) float64) func(string) string {
 		return func(system string) string { return number(t.median(system, cell, figure)) }
 	}

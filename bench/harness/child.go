@@ -69,9 +69,12 @@ const startLimit = time.Minute
 // slack is how much longer than a cell a program may take.
 const slack = 30 * time.Second
 
+// perWorkflow is how much longer for each workflow of a cell that is not bounded by time.
+const perWorkflow = 200 * time.Millisecond
+
 // Measure has the program measure a cell.
 func (c *Child) Measure(ctx context.Context, cell Cell) (Result, error) {
-	limit := slack + mostWarm + time.Duration((cell.Warm+cell.Seconds)*float64(time.Second))
+	limit := slack + mostWarm + time.Duration((cell.Warm+cell.Seconds)*float64(time.Second)) + time.Duration(cell.Workflows)*perWorkflow
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %s", limit))
 	defer cancel()
 	stop := context.AfterFunc(ctx, c.kill)
