@@ -37,7 +37,7 @@ type remark struct {
 // Quick is bounded: peers are built for so long, and a round begins when it would end within so long after the start.
 const (
 	quickBuild = 25 * time.Second
-	quickLimit = 65 * time.Second
+	quickLimit = 52 * time.Second
 	// quickRounds is how often each cell is measured; systems take turns, and the medians count.
 	quickRounds = 3
 )
