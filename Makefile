@@ -114,6 +114,10 @@ bench-engine: ## measure guests and instances on this machine, rewrite the figur
 bench-snapshot: ## measure the throughput of Postgres while somebody keeps a snapshot for HOLD (10m), beside a database without
 	REPRISE_BENCH_HOLD=$(or $(HOLD),10m) go test ./journal/postgres -run '^$$' -bench LongSnapshot -benchtime 1x -timeout 60m -v
 
+.PHONY: bench-guests
+bench-guests: guests ## measure the program of guest-sdk/conformance in each language, rewrite the figures of docs/GUESTS.md (1 minute)
+	REPRISE_BENCH_GUESTS_DOC=$(CURDIR)/docs/GUESTS.md go test ./host/internal/exec -run '^$$' -bench 'Guests$$' -benchtime 1x -timeout 10m
+
 .PHONY: bench-resume
 bench-resume: ## measure how runs with long journals go on, rewrite the figures and the plot of docs/PERFORMANCE.md (2 minutes)
 	REPRISE_BENCH_RESUME_DOCS=$(CURDIR)/docs go test ./host/internal/exec -run '^$$' -bench 'Resume$$' -benchtime 1x -timeout 20m

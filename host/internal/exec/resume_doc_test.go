@@ -51,10 +51,16 @@ func writeResume(dir string, points []resumePoint) error {
 	return os.WriteFile(page, fmt.Appendf(nil, "%s%s\n\n%s\n%s%s", before, resumeBegin, resumeTables(points), resumeEnd, after), 0o644)
 }
 
+// measuredAt says when and on what figures were measured.
+func measuredAt() string {
+	load, _ := os.ReadFile("/proc/loadavg")
+	fields := bytes.Fields(load)
+	return fmt.Sprintf("Measured %s on %d processors; load average at the end %s.\n\n", time.Now().UTC().Format("2006-01-02 15:04 MST"), runtime.NumCPU(), bytes.Join(fields[:min(3, len(fields))], []byte(" ")))
+}
+
 func resumeTables(points []resumePoint) string {
 	var s strings.Builder
-	load, _ := os.ReadFile("/proc/loadavg")
-	fmt.Fprintf(&s, "Measured %s on %d processors; load average at the end %s.\n\n", time.Now().UTC().Format("2006-01-02 15:04 MST"), runtime.NumCPU(), bytes.Join(bytes.Fields(load)[:min(3, len(bytes.Fields(load)))], []byte(" ")))
+	s.WriteString(measuredAt())
 	s.WriteString("| guest | entries | replay, ms | from the checkpoint, ms | restarted, replay, ms | restarted, from the checkpoint, ms | checkpoint, bytes |\n")
 	s.WriteString("| --- | --- | --- | --- | --- | --- | --- |\n")
 	for _, p := range points {
