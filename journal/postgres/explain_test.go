@@ -209,7 +209,7 @@ func TestEveryPlan(t *testing.T) {
 		cancelRequestSQL:     {"cancel", []string{"runs_pkey"}},
 		selfSQL:              {"parent of a run", []string{"runs_pkey"}},
 		succeedSQL:           {"succeed", []string{"runs_pkey", "inbox_open", "payloads_pkey"}},
-		unseenCancelSQL:      {"unseen cancellation", []string{"runs_pkey", "inbox_open"}},
+		unseenCancelSQL:      {"unseen cancellation", []string{"runs_pkey"}},
 		boundSQL:             {"bound children", []string{"runs_bound"}},
 		lockOpenSQL:          {"lock open run", []string{"runs_pkey"}},
 		tellParentSQL:        {"tell parent", []string{"runs_pkey", "inbox_pkey"}},

@@ -59,7 +59,7 @@ named AS (
 UPDATE reprise.runs r SET inbox_pos = w.n, mail_pos = w.n, queued_bytes = w.bytes
 FROM (SELECT n, bytes FROM waits LIMIT 1) w WHERE r.tenant = $1 AND r.id = $3`
 
-// Primary key. A request to end that nobody has seen.
+// Primary keys of runs and inbox, or index inbox_open. A request to end that nobody has seen.
 const unseenCancelSQL = `
 SELECT i.payload_held FROM reprise.runs r JOIN reprise.inbox i ON i.tenant = r.tenant AND i.run = r.no
 WHERE r.tenant = $1 AND r.id = $2 AND i.id = $3 AND i.open`
