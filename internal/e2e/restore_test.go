@@ -120,12 +120,15 @@ func TestRestoredBackup(t *testing.T) {
 	}
 }
 
+// sleepsFor is the input of the run that sleeps: for longer than the backup takes.
+const sleepsFor = `"10s"`
+
 // workAndBackup brings the runs to where they are when the backup is taken.
 func (r *restoredSite) workAndBackup(backup func(n *node) func() string) (restore func() string) {
 	push(r.node, "matrix")
 	push(r.node, "sleeper")
 	input := fmt.Sprintf(`{"shop":%q}`, r.shop.srv.URL)
-	r.waiting, r.sleeping = startRun(r.node, "matrix", "matrix", input), startRun(r.node, "sleeper", "sleeper", `"2s"`)
+	r.waiting, r.sleeping = startRun(r.node, "matrix", "matrix", input), startRun(r.node, "sleeper", "sleeper", sleepsFor)
 	r.node.eventually("wait for the signal", waits(r.waiting, "signal go"))
 	r.node.eventually("sleep", waits(r.sleeping, "until"))
 	answer := r.shop.holdAnswers()
@@ -161,7 +164,7 @@ func (r *restoredSite) nothingHappens() {
 		r.t.Errorf("a run that began after the backup: got %v, want run_not_found", err)
 	}
 	// Who repeats a start gets the run of the first, or another when the first is lost.
-	if id := startRun(r.node, "sleeper", "sleeper", `"2s"`); id != r.sleeping {
+	if id := startRun(r.node, "sleeper", "sleeper", sleepsFor); id != r.sleeping {
 		r.t.Errorf("a start again: got run %s, want %s", id, r.sleeping)
 	}
 	again := startRun(r.node, "sleeper", "", `"1ms"`)
