@@ -35,22 +35,30 @@ type resumePoint struct {
 	PackedBytes     int     `json:"packed_bytes"`
 }
 
+// stepGuest is a program that makes so many steps as its input says.
+type stepGuest struct {
+	name string
+	code []byte
+}
+
+func stepGuests(tb testing.TB) []stepGuest {
+	tb.Helper()
+	ofGo, err := builtGo("go")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	ofC, err := os.ReadFile("../../../testdata/guests/c/steps.wasm")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return []stepGuest{{"C", ofC}, {"Go", ofGo}}
+}
+
 // BenchmarkResume measures how long it takes from a claim until a run asks for its next step, when its journal in Postgres has so
 // many entries and it stands at the last: by replay and from its checkpoint.
 func BenchmarkResume(b *testing.B) {
-	codeOfGo, err := builtGo("go")
-	if err != nil {
-		b.Fatal(err)
-	}
-	codeOfC, err := os.ReadFile("../../../testdata/guests/c/steps.wasm")
-	if err != nil {
-		b.Fatal(err)
-	}
+	guests := stepGuests(b)
 	server := pgtest.Start(b, pgtest.Options{Durable: true})
-	guests := []struct {
-		name string
-		code []byte
-	}{{"C", codeOfC}, {"Go", codeOfGo}}
 	for b.Loop() {
 		var points []resumePoint
 		for _, g := range guests {

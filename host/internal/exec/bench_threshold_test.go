@@ -32,21 +32,11 @@ type thresholdPoint struct {
 // BenchmarkThreshold measures what checkpoints cost and save, by how many entries lie between two: a run on Postgres that is
 // suspended at each of 600 steps. Never is the run that is always replayed.
 func BenchmarkThreshold(b *testing.B) {
-	codeOfGo, err := builtGo("go")
-	if err != nil {
-		b.Fatal(err)
-	}
-	codeOfC, err := os.ReadFile("../../../testdata/guests/c/steps.wasm")
-	if err != nil {
-		b.Fatal(err)
-	}
+	guests := stepGuests(b)
 	server := pgtest.Start(b, pgtest.Options{Durable: true})
 	for b.Loop() {
 		enc := json.NewEncoder(os.Stdout)
-		for _, g := range []struct {
-			name string
-			code []byte
-		}{{"C", codeOfC}, {"Go", codeOfGo}} {
+		for _, g := range guests {
 			for _, every := range []int64{0, 500, 200, 100, 50, 20, 1} {
 				r := &resumption{TB: b, ctx: context.Background(), dsn: server.Database(b), cache: b.TempDir(), guest: g.name, code: g.code}
 				if err := enc.Encode(r.suspended(600, every)); err != nil {
