@@ -46,26 +46,29 @@ LIMIT 1`
 
 // Create implements journal.Starter.
 func (s *Store) Create(ctx context.Context, r journal.Run) (journal.Run, bool, error) {
-	durable.CreateBefore.Hit()
-	var got journal.Run
-	var created bool
-	lostAnswer := false
-	err := s.retry(ctx, true, func(ctx context.Context) error {
-		var err error
-		got, created, err = s.createOnce(ctx, r)
-		// What is there under this id after a lost answer was made by this call.
-		created = created || lostAnswer && err == nil && got.ID == r.ID
-		lostAnswer = lostAnswer || err != nil && fateOf(err) == unknown
-		return err
-	})
+	got, created, err := s.make(ctx, r.ID, func(ctx context.Context) (journal.Run, bool, error) { return s.createOnce(ctx, r) })
 	if err != nil {
 		return got, false, fmt.Errorf("create run %s of %s: %w", r.ID, r.Workflow, err)
 	}
-	if created {
+	return got, created, nil
+}
+
+// make makes a run of an id by once, which finds what is there already.
+func (s *Store) make(ctx context.Context, id journal.RunID, once func(ctx context.Context) (journal.Run, bool, error)) (got journal.Run, created bool, err error) {
+	durable.CreateBefore.Hit()
+	lostAnswer := false
+	err = s.retry(ctx, true, func(ctx context.Context) (err error) {
+		got, created, err = once(ctx)
+		// What is there under this id after a lost answer was made by this call.
+		created = created || lostAnswer && err == nil && got.ID == id
+		lostAnswer = lostAnswer || err != nil && fateOf(err) == unknown
+		return err
+	})
+	if err == nil && created {
 		durable.CreateAfter.Hit()
 		s.tell()
 	}
-	return got, created, nil
+	return got, created, err
 }
 
 // createStatement is the statement that makes a run, and its parameters.

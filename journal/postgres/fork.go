@@ -8,7 +8,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"reprise/journal"
-	"reprise/journal/internal/durable"
 )
 
 // The run that is copied is locked against being removed, and its payloads are not swept as long as its rows name them. Primary keys, index
@@ -48,23 +47,9 @@ const forkedSQL = `SELECT r.next_seq FROM reprise.runs r WHERE r.tenant = $1 AND
 
 // Fork implements journal.Forker.
 func (s *Store) Fork(ctx context.Context, r journal.Run, f journal.Fork) (journal.Run, bool, error) {
-	durable.CreateBefore.Hit()
-	var got journal.Run
-	var created bool
-	lostAnswer := false
-	err := s.retry(ctx, true, func(ctx context.Context) error {
-		var err error
-		got, created, err = s.forkOnce(ctx, r, f)
-		created = created || lostAnswer && err == nil && got.ID == r.ID
-		lostAnswer = lostAnswer || err != nil && fateOf(err) == unknown
-		return err
-	})
+	got, created, err := s.make(ctx, r.ID, func(ctx context.Context) (journal.Run, bool, error) { return s.forkOnce(ctx, r, f) })
 	if err != nil {
 		return got, false, fmt.Errorf("fork run %s as %s: %w", f.From, r.ID, err)
-	}
-	if created {
-		durable.CreateAfter.Hit()
-		s.tell()
 	}
 	return got, created, nil
 }
